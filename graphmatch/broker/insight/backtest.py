@@ -21,12 +21,7 @@ from typing import TypeVar
 from graphmatch.broker.insight.conditions import conditions
 from graphmatch.broker.insight.subscription_health import lint_findings
 from graphmatch.broker.models.findings import Finding
-from graphmatch.broker.models.stored_publication import (
-    PublicationRef,
-    Result,
-    Scanned,
-    StoredPublication,
-)
+from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
 from graphmatch.broker.service.backtester import Backtester, Timer
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
@@ -69,6 +64,15 @@ class Scan:
             self.scanned += 1
             yield publication
         self.complete = True
+
+
+class Scanned(Result):
+    """Base class of results about stored publications."""
+
+    scanned: int
+    """Number of publications that were examined, the newest."""
+    complete: bool
+    """Whether these are all publications."""
 
 
 class ItemRef(PublicationRef):
@@ -183,8 +187,8 @@ def backtest(
     backtester = backtester or Backtester(engine)
     scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
     engine.parser.query(_QUERY, query)  # Conditions are those of a valid query.
-    parts = conditions(query) if near else ()
-    queries = [(_QUERY, query), *((str(n), part.without) for n, part in enumerate(parts))]
+    parts = list(conditions(query).items()) if near else []
+    queries = [(_QUERY, query), *((str(n), rest) for n, (_, rest) in enumerate(parts))]
     with backtester.subscribed(queries) as (engine, refused):
         if _QUERY in refused:
             raise SubscriptionError(refused[_QUERY])
@@ -210,7 +214,7 @@ def backtest(
         nearest: dict[str, tuple[StoredPublication, str]] = {}
         for number in rarest:
             for publication in close[number]:
-                nearest.setdefault(publication.id, (publication, parts[number].text))
+                nearest.setdefault(publication.id, (publication, parts[number][0]))
         linter = Linter(engine.ontology, duplicates=False)
         explainer = _Explainer(backtester, engine, scan.until)
         newest_hits = [explainer.hit(*hit) for hit in hits]
@@ -218,7 +222,7 @@ def backtest(
         limits = [] if scan.complete else [f"the time limit of {limit_seconds:g} s"]
         return BacktestResult(
             query=query,
-            findings=[*lint_findings(linter, engine.subscription(_QUERY))],
+            findings=[*lint_findings(linter, engine.subscription(_QUERY), {})],
             scanned=scan.scanned,
             complete=scan.complete,
             matched=matched.total(),
@@ -230,7 +234,7 @@ def backtest(
             ],
             newest=newest_hits,
             relaxations=[
-                RelaxedCondition(condition=parts[number].text, count=relaxed[number])
+                RelaxedCondition(condition=parts[number][0], count=relaxed[number])
                 for number in rarest
             ],
             relaxed_matches=misses,

@@ -41,22 +41,6 @@ _KEYWORDS = ("FILTER", "MINUS", "GRAPH", "VALUES", *_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition of a query.
-
-    Parameters
-    ----------
-    text
-        The condition on one line.
-    without
-        The query without it.
-    """
-
-    text: str
-    without: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Part:
     """A token, or a pair of brackets with the parts inside.
 
@@ -69,14 +53,16 @@ class _Part:
     parts: Sequence[_Part] = ()
 
 
-def conditions(query: str) -> tuple[Condition, ...]:
-    """Return the conditions of a valid query in order, at most `MAX_CONDITIONS`.
+def conditions(query: str) -> dict[str, str]:
+    """Return the conditions of a valid query in order, each with the query without it.
+
+    A condition is on one line. There are at most `MAX_CONDITIONS`.
 
     Examples
     --------
     >>> query = "SELECT * { ?x a <urn:C> ; <urn:p> ?y FILTER(?y > 1 && ?y < 9) }"
-    >>> for condition in conditions(query):
-    ...     print(condition.text, "|", condition.without)
+    >>> for condition, rest in conditions(query).items():
+    ...     print(condition, "|", rest)
     ?x a <urn:C> | SELECT * { ?x <urn:p> ?y FILTER(?y > 1 && ?y < 9) }
     ?x <urn:p> ?y | SELECT * { ?x a <urn:C> FILTER(?y > 1 && ?y < 9) }
     FILTER(?y > 1) | SELECT * { ?x a <urn:C> ; <urn:p> ?y FILTER(?y < 9) }
@@ -86,10 +72,10 @@ def conditions(query: str) -> tuple[Condition, ...]:
     source = _TOKEN.sub(lambda m: " " * len(m[0]) if m[0].startswith("#") else m[0], query)
     group = _outermost_group(_parts(source))
     if group is None or not group.parts or group.parts[0].word == "SELECT":
-        return ()
+        return {}
     elements = (e for e in _elements(group.parts) if e[0].word not in _OPTIONS)
     found = chain.from_iterable(_conditions(source, element) for element in elements)
-    return tuple(islice(found, MAX_CONDITIONS))
+    return dict(islice(found, MAX_CONDITIONS))
 
 
 def _parts(source: str) -> Sequence[_Part]:
@@ -134,15 +120,15 @@ def _elements(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
             element = []
 
 
-def _conditions(source: str, element: Sequence[_Part]) -> Iterator[Condition]:
-    """Yield the conditions of an element."""
+def _conditions(source: str, element: Sequence[_Part]) -> Iterator[tuple[str, str]]:
+    """Yield the conditions of an element, each with the query without it."""
 
     def text(parts: Sequence[_Part]) -> str:
         return source[parts[0].begin : parts[-1].end] if parts else ""
 
-    def condition(text: str, *lists: tuple[Sequence[Sequence[_Part]], int]) -> Condition:
+    def condition(text: str, *lists: tuple[Sequence[Sequence[_Part]], int]) -> tuple[str, str]:
         begin, end, instead = _removal(element, lists)
-        return Condition(" ".join(text.split()), f"{source[:begin]}{instead}{source[end:]}")
+        return " ".join(text.split()), f"{source[:begin]}{instead}{source[end:]}"
 
     first, last = element[0], element[-1]
     is_split = first.word == "FILTER" and len(element) == 2

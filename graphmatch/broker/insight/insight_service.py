@@ -26,14 +26,14 @@ from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import dead_letters, subscriptions
 from graphmatch.broker.insight import query_by_example as example
 from graphmatch.broker.insight import views
-from graphmatch.broker.insight.backtest import BacktestResult, backtest
+from graphmatch.broker.insight.backtest import BacktestResult, Scanned, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
 from graphmatch.broker.insight.query_by_example import Fact, FactCounts, FactHierarchies
 from graphmatch.broker.insight.subscription_health import health
 from graphmatch.broker.insight.views import Graph, OntologyBrowser, TermPage, TermView
 from graphmatch.broker.insight.what_if import LISTED, Difference, what_if
-from graphmatch.broker.models.findings import Finding, HealthReport
-from graphmatch.broker.models.stored_publication import Scanned, StoredPublication
+from graphmatch.broker.models.findings import HealthReport
+from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.broker import Broker
 from graphmatch.engine import Engine
@@ -271,24 +271,22 @@ class InsightService:
                 db.scalar(select(func.count()).select_from(dead_letters)) or 0,
             )
         )
-        began, last = queries.ages(rows)
         problem = "the last fetch failed"
         failing_feeds = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
         findings = health(
             self.broker.engine,
+            rows,
             now=self.broker.clock(),
-            subscribed=began,
-            last_matched=last,
-            sinks=[sink for sink in sinks if sink.subscription in began],
+            sinks=sinks,
             feeds=failing_feeds if includes_broker else {},
             dead_letters=records if includes_broker else 0,
             free_bytes=_free_bytes(store) if includes_broker else None,
             limit_seconds=HEALTH_SECONDS,
         )
-        known = {str(row["number"]): row for row in rows}
+        known = {id for finding in findings for id in finding.subscriptions}
         return HealthReport(
-            findings=[_public(finding, known) for finding in findings],
-            names={known[n]["id"]: known[n]["name"] for f in findings for n in f.subscriptions},
+            findings=findings,
+            names={row["id"]: row["name"] for row in rows if row["id"] in known},
             subscriptions=count,
             examined=len(rows),
         )
@@ -303,12 +301,6 @@ def return_memory() -> None:
 def _bounded(result: R, recent: queries.Recent) -> R:
     """Return a result that is complete only if all stored publications were read."""
     return result.model_copy(update={"complete": result.complete and recent.whole})
-
-
-def _public(finding: Finding, rows: Mapping[str, Mapping[Any, Any]]) -> Finding:
-    """Return a finding with the ids of subscriptions in place of their numbers."""
-    ids = tuple(rows[number]["id"] for number in finding.subscriptions)
-    return finding.model_copy(update={"subscriptions": ids})
 
 
 def _free_bytes(store: Store) -> int | None:

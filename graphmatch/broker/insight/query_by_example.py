@@ -23,13 +23,8 @@ from itertools import chain, islice, repeat
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from graphmatch.broker.insight.backtest import Scan
-from graphmatch.broker.models.stored_publication import (
-    PublicationRef,
-    Result,
-    Scanned,
-    StoredPublication,
-)
+from graphmatch.broker.insight.backtest import Scan, Scanned
+from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.engine import Engine
 from graphmatch.enrichment import Entailment

@@ -7,13 +7,15 @@ feeds, dead letters, and the free disk space.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from time import perf_counter
 from types import MappingProxyType
+from typing import Any
 
 from graphmatch.broker.models.findings import FailingSink, Finding, FindingKind
+from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
 from graphmatch.lint import Linter
@@ -36,24 +38,22 @@ _NEVER = frozenset(
 
 def health(
     engine: Engine,
+    rows: Sequence[Mapping[Any, Any]],
     *,
     now: datetime,
-    subscribed: Mapping[str, datetime],
-    last_matched: Mapping[str, datetime],
     sinks: Iterable[FailingSink] = (),
     feeds: Mapping[str, str] = MappingProxyType({}),
     dead_letters: int = 0,
     free_bytes: int | None = None,
-    limit_seconds: float = 10.0,
+    limit_seconds: float = 2.0,
     timer: Timer = perf_counter,
 ) -> list[Finding]:
     """Return the probable faults of subscriptions, sinks and the broker, the most urgent first.
 
     Parameters
     ----------
-    subscribed, last_matched
-        Times at which subscriptions began, and at which they matched last, by id. Other
-        subscriptions are ignored.
+    rows
+        Rows of the store with the subscriptions to examine (`queries.living`).
     sinks
         Sinks whose deliveries fail.
     feeds
@@ -69,45 +69,46 @@ def health(
     --------
     >>> from datetime import UTC
     >>> engine = Engine()
-    >>> engine.subscribe("alice", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
-    >>> now, then = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
-    >>> for finding in health(engine, now=now, subscribed={"alice": then}, last_matched={}):
+    >>> engine.subscribe("1", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+    >>> row = {"number": 1, "id": "alice", "created_at": 0, "last_matched_at": None}
+    >>> for finding in health(engine, [row], now=datetime(1970, 3, 1, tzinfo=UTC)):
     ...     print(finding.kind.value, finding.subscriptions, finding.text)
     can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
     has not matched ('alice',) no match in 59 days, since it began
     """
-    findings = [*_of_broker(feeds, dead_letters, free_bytes), *_of_sinks(sinks)]
+    ids = {str(row["number"]): str(row["id"]) for row in rows}
+    findings = [*_of_broker(feeds, dead_letters, free_bytes), *_of_sinks(sinks, ids)]
     linter, until = Linter(engine.ontology), timer() + limit_seconds
-    for number, (id, began) in enumerate(subscribed.items()):
+    for place, row in enumerate(rows):
         if timer() >= until:
-            text = (
-                f"there was no time to examine {plural(len(subscribed) - number, 'subscription')}"
-            )
+            text = f"there was no time to examine {plural(len(rows) - place, 'subscription')}"
             findings.append(_finding(FindingKind.NOT_EXAMINED, text, "Try again later."))
             break
         with suppress(UnknownSubscriptionError):  # It may have ended meanwhile.
-            findings += lint_findings(linter, engine.subscription(id))
-            last = last_matched.get(id)
-            silence = now - (last or began)
+            findings += lint_findings(linter, engine.subscription(str(row["number"])), ids)
+            last = row["last_matched_at"]
+            silence = now - time_of(last or row["created_at"])
             if silence >= SILENCE:
-                when = "since it began" if last is None else f"since {last:%Y-%m-%d}"
+                when = f"since {time_of(last):%Y-%m-%d}" if last else "since it began"
                 text = f"no match in {silence.days} days, {when}"
                 remedy = "Test it on stored publications, or end it."
-                findings.append(_finding(FindingKind.SILENT, text, remedy, id))
+                findings.append(_finding(FindingKind.SILENT, text, remedy, row["id"]))
     order = list(FindingKind)
     return sorted(findings, key=lambda finding: order.index(finding.kind))
 
 
-def lint_findings(linter: Linter, subscription: Subscription) -> Iterator[Finding]:
-    """Yield the linter's warnings of a subscription as findings."""
-    id = subscription.id
+def lint_findings(
+    linter: Linter, subscription: Subscription, ids: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield the linter's warnings; `ids` are those to report, by the ids in the engine."""
     for warning in linter.lint(subscription):
         kind = FindingKind.NEVER if warning.code in _NEVER else FindingKind.DOUBTFUL
+        text = warning.what
         if warning.other:
+            kind = FindingKind.DUPLICATE
             text = "the later one has the same query, except for names of variables and layout"
-            yield _finding(FindingKind.DUPLICATE, text, warning.remedy, warning.other, id)
-        else:
-            yield _finding(kind, warning.what, warning.remedy, id, code=warning.code)
+        known = [ids[id] for id in (warning.other, subscription.id) if id in ids]
+        yield _finding(kind, text, warning.remedy, *known, code=warning.code)
 
 
 def _finding(kind: FindingKind, text: str, remedy: str, *ids: str, code: str = "") -> Finding:
@@ -130,14 +131,14 @@ def _of_broker(
         yield _finding(FindingKind.FEED, f"{address} cannot be read: {problem}", remedy)
 
 
-def _of_sinks(sinks: Iterable[FailingSink]) -> Iterator[Finding]:
+def _of_sinks(sinks: Iterable[FailingSink], ids: Mapping[str, str]) -> Iterator[Finding]:
     by_address: defaultdict[str, list[FailingSink]] = defaultdict(list)
-    for sink in sinks:
+    for sink in filter(lambda sink: sink.subscription in ids, sinks):
         by_address[sink.address].append(sink)
     for address, group in by_address.items():
         since, last = min(s.since for s in group), max(group, key=lambda s: s.since)
         attempts = plural(sum(s.attempts for s in group), "attempt")
         text = f"{address} has accepted nothing since {since:%Y-%m-%d %H:%M} UTC"
         remedy = "Fix the sink, or choose another one for the subscription."
-        ids = dict.fromkeys(s.subscription for s in group)
-        yield _finding(FindingKind.SINK, f"{text}, {attempts}: {last.response}", remedy, *ids)
+        own = dict.fromkeys(ids[s.subscription] for s in group)
+        yield _finding(FindingKind.SINK, f"{text}, {attempts}: {last.response}", remedy, *own)

@@ -7,13 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from graphmatch.broker.insight.backtest import Scan
-from graphmatch.broker.models.stored_publication import (
-    PublicationRef,
-    Result,
-    Scanned,
-    StoredPublication,
-)
+from graphmatch.broker.insight.backtest import Scan, Scanned
+from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
 from semantic.clock import utc_now

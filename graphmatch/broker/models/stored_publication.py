@@ -18,15 +18,6 @@ class Result(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
-class Scanned(Result):
-    """Base class of results about stored publications."""
-
-    scanned: int
-    """Number of publications that were examined, the newest."""
-    complete: bool
-    """Whether these are all publications."""
-
-
 class PublicationRef(Result):
     """A publication in the log."""
 

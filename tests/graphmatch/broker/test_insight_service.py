@@ -102,6 +102,7 @@ def test_a_preview_is_an_answer_in_json(insight: InsightService) -> None:
 def test_a_preview_names_filters_that_never_hold(insight: InsightService) -> None:
     (finding,) = insight.preview({"query": NEVER}).findings
     assert (finding.kind, finding.code) == (FindingKind.NEVER, "contradictory-filters")
+    assert finding.subscriptions == ()
 
 
 def test_an_invalid_definition_is_an_error(insight: InsightService) -> None:
