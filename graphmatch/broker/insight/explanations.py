@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from graphmatch.broker.models.stored_publication import Result, StoredPublicatio
 from graphmatch.broker.service.backtester import Backtester
 from semantic.terms import compact
 
-_IRI = re.compile(r"<([^<>\s]*)>")
+_IRI = re.compile(r'<([^<>"\\\s]*)>')
 
 
 class Reasons(Result):
@@ -71,14 +71,4 @@ def readable(found: Reasons, prefixes: Mapping[str, str]) -> Reasons:
             return compact(NamedNode(iri[1]), prefixes)
         return iri[0]
 
-    def texts(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [
-            {
-                key: _IRI.sub(shorten, value) if isinstance(value, str) else value
-                for key, value in item.items()
-            }
-            for item in items
-        ]
-
-    parts = {"evidence": found.evidence, "held": found.held, "nearest": found.nearest}
-    return found.model_copy(update={key: texts(items) for key, items in parts.items()})
+    return Reasons.model_validate_json(_IRI.sub(shorten, found.model_dump_json()))

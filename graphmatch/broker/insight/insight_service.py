@@ -244,10 +244,10 @@ class InsightService:
             living = store.read_now(lambda db: queries.living(db, whose, EXAMINED))
             return {str(row["number"]): row for row in living}
 
-        result = what_if(
-            self.broker.engine, _ontology(files), recent, limit_seconds=WHAT_IF_SECONDS, rows=rows
+        engine, ontology = self.broker.engine, _ontology(files)
+        return _bounded(
+            what_if(engine, ontology, recent, rows, limit_seconds=WHAT_IF_SECONDS), recent
         )
-        return _bounded(result, recent)
 
     # -- health -----------------------------------------------------------------------------
 

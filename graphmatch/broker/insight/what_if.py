@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphmatch.broker.insight.backtest import Scan, Scanned
 from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
@@ -16,6 +16,8 @@ from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.reading import SplitBy
 
+_Changes: TypeAlias = tuple[list[StoredPublication], list[StoredPublication]]
+"""Gained and lost publications of a subscription, the newest first."""
 LISTED = 200
 """Maximum number of subscriptions, and of problems, in a result."""
 
@@ -48,9 +50,9 @@ def what_if(
     engine: Engine,
     ontology: Ontology,
     publications: Iterable[StoredPublication],
+    rows: Callable[[Sequence[str]], Mapping[str, Mapping[Any, Any]]],
     *,
     limit_seconds: float,
-    rows: Callable[[Sequence[str]], Mapping[str, Mapping[Any, Any]]] | None = None,
     newest: int = 10,
     timer: Timer = perf_counter,
 ) -> Difference:
@@ -64,12 +66,11 @@ def what_if(
     ----------
     publications
         Publications, the newest first.
+    rows
+        Returns rows with the id and name of the subscriptions to list, by their ids in the engine.
     limit_seconds
         Time limit. Half of it is for matching with the old ontology. Publications that are not
         evaluated with the new ontology in time are not counted.
-    rows
-        Returns rows with the id and name of the subscriptions to list, by their ids in the engine.
-        By default, all are listed without names.
     newest
         Maximum number of gained publications, and of lost ones, to list for each subscription.
     """
@@ -87,35 +88,34 @@ def what_if(
     before = [(publication, matches(publication)) for publication in first]
     problems.clear()
     copy.replace_ontology(ontology)
-    gained: defaultdict[str, list[StoredPublication]] = defaultdict(list)
-    lost: defaultdict[str, list[StoredPublication]] = defaultdict(list)
     second = Scan((publication for publication, _ in before), begin + limit_seconds, timer)
+    gained_and_lost: dict[str, _Changes] = defaultdict(lambda: ([], []))
     matches_before = matches_after = 0
     for publication, (_, old) in zip(second, before, strict=False):
         new = matches(publication)
         matches_before, matches_after = matches_before + len(old), matches_after + len(new)
-        for id in new - old:
-            gained[id].append(publication)
-        for id in old - new:
-            lost[id].append(publication)
-    order = sorted({*gained, *lost}, key=lambda id: (-len(gained[id]) - len(lost[id]), id))
-    named = rows(order) if rows else {id: {"id": id, "name": ""} for id in order}
+        for id in new ^ old:
+            gained_and_lost[id][id in old].append(publication)
+    order = sorted(gained_and_lost, key=lambda id: (-sum(map(len, gained_and_lost[id])), id))
+    named = rows(order)
+
+    def change(id: str) -> ChangedSubscription:
+        gained, lost = gained_and_lost[id]
+        return ChangedSubscription(
+            subscription=named[id]["id"],
+            name=named[id]["name"],
+            gained=len(gained),
+            lost=len(lost),
+            newest_gained=[PublicationRef(**p.fields) for p in gained[:newest]],
+            newest_lost=[PublicationRef(**p.fields) for p in lost[:newest]],
+        )
+
     return Difference(
         scanned=second.scanned,
         complete=first.complete and second.complete,
         matches_before=matches_before,
         matches_after=matches_after,
         changed=len(order),
-        subscriptions=[
-            ChangedSubscription(
-                subscription=named[id]["id"],
-                name=named[id]["name"],
-                gained=len(gained[id]),
-                lost=len(lost[id]),
-                newest_gained=[PublicationRef(**p.fields) for p in gained[id][:newest]],
-                newest_lost=[PublicationRef(**p.fields) for p in lost[id][:newest]],
-            )
-            for id in [id for id in order if id in named][:LISTED]
-        ],
+        subscriptions=[change(id) for id in [i for i in order if i in named][:LISTED]],
         problems=problems[:LISTED],
     )

@@ -316,6 +316,11 @@ def both(
     return found
 
 
+def names(ids: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return rows with the names of subscriptions, which are their ids."""
+    return {id: {"id": id, "name": id} for id in ids}
+
+
 def changes(
     subscriptions: Sequence[ChangedSubscription],
 ) -> dict[str, tuple[set[str], set[str]]]:
@@ -344,7 +349,7 @@ def test_what_if_equals_matching_with_both_ontologies(
         engine = Engine(old, on_problem=lambda _: None)
         for id, query in queries.items():
             engine.subscribe(id, query)
-        difference = what_if(engine, new, stored, limit_seconds=MINUTE)
+        difference = what_if(engine, new, stored, names, limit_seconds=MINUTE)
         expected = both(queries, old, new, stored)
         assert difference.complete
         assert difference.changed == len(expected)
@@ -361,7 +366,7 @@ def test_what_if_finds_the_effect_of_a_link() -> None:
     for id, text in queries.items():
         engine.subscribe(id, text)
     new = news().update(removed=links)
-    difference = what_if(engine, new, samples(), limit_seconds=MINUTE, newest=100)
+    difference = what_if(engine, new, samples(), names, limit_seconds=MINUTE, newest=100)
     found = changes(difference.subscriptions)
     assert found == both(queries, news(), new, samples())
     assert "feeds-environment" in found
@@ -374,7 +379,7 @@ def test_what_if_has_a_time_limit() -> None:
     engine = Engine(news())
     engine.subscribe("q", "ASK { ?x a rss:item }")
     difference = what_if(
-        engine, Ontology(), samples(), limit_seconds=20, timer=lambda: float(next(seconds))
+        engine, Ontology(), samples(), names, limit_seconds=20, timer=lambda: float(next(seconds))
     )
     assert 0 < difference.scanned < 20
     assert not difference.complete
