@@ -48,7 +48,10 @@ class Scan:
     until
         The deadline, as a time of `timer`.
     scanned, complete
-        Number of publications yielded, and whether these were all.
+        Number of publications yielded, and whether these were all. The attribute ``whole`` of the
+        iterable, if it has one, tells whether the iterable was complete.
+    is_late
+        Whether the deadline stopped it.
     """
 
     publications: Iterable[StoredPublication]
@@ -56,14 +59,16 @@ class Scan:
     timer: Timer
     scanned: int = 0
     complete: bool = False
+    is_late: bool = False
 
     def __iter__(self) -> Iterator[StoredPublication]:
         for publication in self.publications:
-            if self.timer() >= self.until:
+            self.is_late = self.timer() >= self.until
+            if self.is_late:
                 return
             self.scanned += 1
             yield publication
-        self.complete = True
+        self.complete = getattr(self.publications, "whole", True)
 
 
 class Scanned(Result):
@@ -219,7 +224,7 @@ def backtest(
         explainer = _Explainer(backtester, engine, scan.until)
         newest_hits = [explainer.hit(*hit) for hit in hits]
         misses = [explainer.relaxed_match(*miss) for miss in islice(nearest.values(), near)]
-        limits = [] if scan.complete else [f"the time limit of {limit_seconds:g} s"]
+        limits = [f"the time limit of {limit_seconds:g} s"] if scan.is_late else []
         return BacktestResult(
             query=query,
             findings=[*lint_findings(linter, engine.subscription(_QUERY), {})],

@@ -26,7 +26,7 @@ from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import dead_letters, subscriptions
 from graphmatch.broker.insight import query_by_example as example
 from graphmatch.broker.insight import views
-from graphmatch.broker.insight.backtest import BacktestResult, Scanned, backtest
+from graphmatch.broker.insight.backtest import BacktestResult, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
 from graphmatch.broker.insight.query_by_example import Fact, FactCounts, FactHierarchies
 from graphmatch.broker.insight.subscription_health import health
@@ -57,7 +57,6 @@ EXAMINED = 10_000
 _SUFFIXES = frozenset({".csv", ".jsonld", ".n3", ".nt", ".owl", ".owx", ".rdf", ".ttl", ".xml"})
 P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R", bound=Scanned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +164,7 @@ class InsightService:
             problem = Problem("nothing is asked for yet", Place("subscription"), "Write a query.")
             raise InvalidRequestError(problem)
         engine = self.broker.engine
-        result = backtest(engine, query, stored, limit_seconds=seconds, backtester=backtester)
-        return _bounded(result, stored)
+        return backtest(engine, query, stored, limit_seconds=seconds, backtester=backtester)
 
     # -- query by example -------------------------------------------------------------------
 
@@ -188,8 +186,7 @@ class InsightService:
 
     def _counted(self, steps: Iterable[Fact]) -> FactCounts:
         recent, backtester = queries.Recent(self.broker.store), self._tools.backtester
-        counts = example.count_facts(backtester, steps, recent, limit_seconds=FACTS_SECONDS)
-        return _bounded(counts, recent)
+        return example.count_facts(backtester, steps, recent, limit_seconds=FACTS_SECONDS)
 
     # -- one publication --------------------------------------------------------------------
 
@@ -245,9 +242,7 @@ class InsightService:
             return {str(row["number"]): row for row in living}
 
         engine, ontology = self.broker.engine, _ontology(files)
-        return _bounded(
-            what_if(engine, ontology, recent, rows, limit_seconds=WHAT_IF_SECONDS), recent
-        )
+        return what_if(engine, ontology, recent, rows, limit_seconds=WHAT_IF_SECONDS)
 
     # -- health -----------------------------------------------------------------------------
 
@@ -296,11 +291,6 @@ def return_memory() -> None:
     """Return free memory to the system, because the C library keeps that of threads."""
     with suppress(OSError, AttributeError):  # Only glibc has this function.
         CDLL(None).malloc_trim(0)
-
-
-def _bounded(result: R, recent: queries.Recent) -> R:
-    """Return a result that is complete only if all stored publications were read."""
-    return result.model_copy(update={"complete": result.complete and recent.whole})
 
 
 def _free_bytes(store: Store) -> int | None:

@@ -281,3 +281,15 @@ def test_a_full_lane_refuses_questions(
         assert (insight.short.waiting, insight.long.waiting) == (0, 0)
 
     asyncio.run(ask())
+
+
+def test_a_result_is_complete_only_if_all_publications_were_read(
+    insight: InsightService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(insight_service, "BACKTEST_PUBLICATIONS", 2)
+    result = insight.backtest({"query": "SELECT ?s { ?s a rss:item }"})
+    assert (result.scanned, result.complete, result.truncated) == (2, False, [])
+    monkeypatch.setattr(insight_service, "BACKTEST_SECONDS", 0.0)
+    result = insight.backtest({"query": "SELECT ?s { ?s a rss:item }"})
+    assert (result.scanned, result.complete) == (0, False)
+    assert result.truncated == ["the time limit of 0 s"]
