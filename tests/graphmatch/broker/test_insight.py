@@ -38,7 +38,7 @@ from graphmatch.broker.service.backtester import Backtester
 from graphmatch.cli import app
 from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
-from semantic.errors import SubscriptionError
+from semantic.errors import GraphMatchError, Place, Problem, SubscriptionError
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.reading import SplitBy
 from semantic.terms import Term, Triple, written
@@ -677,3 +677,53 @@ def test_a_backtest_names_the_limits_that_ended_it(monkeypatch: pytest.MonkeyPat
     trial = tried()
     assert trial.truncated == ["reasons in publications of more than 10 bytes"]
     assert (trial.matched, [hit.because for hit in trial.newest]) == (20, [[], [], []])
+
+
+@pytest.mark.parametrize("filter_", ["", "FILTER(?c = ?f && ?f = 'no')", "FILTER(?c + ?f > ?i)"])
+def test_a_cross_product_of_a_large_publication_is_an_answer(filter_: str) -> None:
+    """A query that exceeds a limit is counted, and never an error."""
+    text = "".join(f'<urn:{n}> <urn:p{n % 50}> "{n}" .\n' for n in range(3_000)).encode()
+    stored = [StoredPublication(f"urn:item:{n}", text, NOW) for n in range(3)]
+    query = f"SELECT * {{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i {filter_} }}"
+    trial = backtest(Engine(), query, stored, limit_seconds=1)
+    assert trial.matched == (0 if filter_ else trial.scanned)
+    assert trial.scanned > 0
+    assert trial.complete or trial.truncated[0] == "the time limit of 1 s"
+
+
+def test_reasons_that_exceed_a_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise GraphMatchError(Problem("too many solutions", Place("p"), "Simplify the query."))
+
+    monkeypatch.setattr(Engine, "explain", fail)
+    monkeypatch.setattr(Engine, "evidence", fail)
+    item = NamedNode("http://e/1")
+    stored = [
+        StoredPublication(p, lines([(item, TYPE, NamedNode(p))]), NOW) for p in ("a:a", "a:b")
+    ]
+    trial = backtest(Engine(), "ASK { ?x ?p <a:a> . ?x a ?c }", stored, limit_seconds=MINUTE)
+    assert [(hit.id, hit.because) for hit in trial.newest] == [("a:a", [])]
+    assert [(near.id, near.failure) for near in trial.relaxed_matches] == [("a:b", "")]
+    assert trial.truncated == ["reasons that exceed the limits of a query"]
+
+
+def test_a_publication_near_by_two_conditions_stands_under_the_rarer_one() -> None:
+    texts = {
+        "p-only": b'<a:a> <a:p> "1" .',
+        "also p-only": b'<a:a> <a:p> "1" .',
+        "both": b'<a:a> <a:p> "1" . <a:a> <a:q> "2" .',
+    }
+    stored = [
+        StoredPublication(id, text.replace(b" . ", b" .\n"), NOW) for id, text in texts.items()
+    ]
+    query = "ASK { ?x <a:p> ?v . ?x <a:q> ?v }"
+    trial = backtest(Engine(), query, stored, limit_seconds=MINUTE)
+    assert [(c.condition, c.count) for c in trial.relaxations] == [
+        ("?x <a:p> ?v", 1),
+        ("?x <a:q> ?v", 3),
+    ]
+    assert [(near.id, near.condition) for near in trial.relaxed_matches] == [
+        ("both", "?x <a:p> ?v"),
+        ("p-only", "?x <a:q> ?v"),
+        ("also p-only", "?x <a:q> ?v"),
+    ]
