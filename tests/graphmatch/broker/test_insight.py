@@ -267,6 +267,8 @@ def test_a_condition_is_one_pattern_or_filter(scenario: Scenario) -> None:
             "?x ex:p 'b'^^xsd:string",
         ),
         ("?x ex:p ?y FILTER NOT EXISTS { ?x ex:q ?y FILTER(?y > 1) }", 2, None),
+        ("?x ex:p -1, +2 ; ex:q ex:a.b ; . FILTER(?x != 'a.b;c')", 4, "FILTER(?x != 'a.b;c')"),
+        ("?x ex:p ?y . FILTER EXISTS { ?y a ex:C } . ?y ex:q '#', <http://e/#a>", 4, None),
     ],
 )
 @pytest.mark.parametrize("form", ["SELECT * WHERE", "ASK", "CONSTRUCT { ?x ex:made ?y } WHERE"])
@@ -299,6 +301,7 @@ def test_the_other_values_of_a_property_stay() -> None:
 def test_a_subquery_alone_has_no_conditions() -> None:
     assert conditions("SELECT * { { SELECT ?x { ?x a <urn:C> } } }")
     assert conditions("SELECT * { SELECT ?x { ?x a <urn:C> } }") == {}
+    assert conditions("CONSTRUCT { ?x a <urn:C> } { ?x a <urn:D> }") == {}
 
 
 # -- Ontology updates -------------------------------------------------------------------------
