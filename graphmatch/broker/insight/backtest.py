@@ -234,14 +234,10 @@ def backtest(
             undecided=undecided,
             failed=failed,
             days=[
-                Day(day=day, matched=matched[day], scanned=scanned[day])
-                for day in sorted(scanned, reverse=True)
+                Day(day=d, matched=matched[d], scanned=scanned[d]) for d in sorted(scanned)[::-1]
             ],
             newest=newest_hits,
-            relaxations=[
-                RelaxedCondition(condition=parts[number][0], count=relaxed[number])
-                for number in rarest
-            ],
+            relaxations=[RelaxedCondition(condition=parts[n][0], count=relaxed[n]) for n in rarest],
             relaxed_matches=misses,
             truncated=limits + sorted(explainer.omissions),
         )
@@ -265,11 +261,11 @@ class _Explainer:
     def relaxed_match(self, publication: StoredPublication, condition: str) -> RelaxedMatch:
         """Return a relaxed match with the first failure of the query."""
         self.backtester.at(publication)
-        found = self._explained(
+        explanation = self._explained(
             publication, lambda: self.engine.explain(_QUERY, publication.read())
         )
-        but = found.nearest[0].why if found and found.nearest else ""
-        failure = found.failure if found else ""
+        but = explanation.nearest[0].why if explanation and explanation.nearest else ""
+        failure = explanation.failure if explanation else ""
         return RelaxedMatch(**publication.fields, condition=condition, failure=failure, but=but)
 
     def _explained(self, publication: StoredPublication, explain: Callable[[], T]) -> T | None:

@@ -74,8 +74,8 @@ def conditions(query: str) -> dict[str, str]:
     if group is None or not group.parts or group.parts[0].word == "SELECT":
         return {}
     elements = (e for e in _elements(group.parts) if e[0].word not in _OPTIONS)
-    found = chain.from_iterable(_conditions(source, element) for element in elements)
-    return dict(islice(found, MAX_CONDITIONS))
+    pairs = chain.from_iterable(_conditions(source, element) for element in elements)
+    return dict(islice(pairs, MAX_CONDITIONS))
 
 
 def _parts(source: str) -> Sequence[_Part]:

@@ -45,10 +45,10 @@ def reasons(
     >>> line = b'<urn:1> <http://purl.org/dc/elements/1.1/subject> "Food" .'
     >>> stored = StoredPublication("urn:1", line, datetime(2026, 1, 1, tzinfo=UTC))
     >>> query = 'ASK { ?x dc:subject "food" }'
-    >>> found = reasons(Backtester(Engine()), "alice", query, stored)
-    >>> found.matches, found.failure
+    >>> result = reasons(Backtester(Engine()), "alice", query, stored)
+    >>> result.matches, result.failure
     (False, 'no triple matches ?x dc:subject "food"')
-    >>> found.nearest[0]["but"]
+    >>> result.nearest[0]["but"]
     'the strings differ only in upper and lower case'
     """
     with backtester.subscribed([(subscription, query)]) as (engine, refused):
@@ -57,18 +57,18 @@ def reasons(
             failure = f"{what}: the subscription matches nothing with the current ontology"
             return Reasons(subscription=subscription, publication=publication.id, failure=failure)
         backtester.at(publication)
-        found = engine.explain(subscription, publication.read())
-        return Reasons.model_validate(found.as_json())
+        explanation = engine.explain(subscription, publication.read())
+        return Reasons.model_validate(explanation.as_json())
 
 
-def readable(found: Reasons, prefixes: Mapping[str, str]) -> Reasons:
+def readable(original: Reasons, prefixes: Mapping[str, str]) -> Reasons:
     """Return reasons for readers: IRIs have prefixes, and the publication is “the item”."""
 
     def shorten(iri: re.Match[str]) -> str:
-        if iri[1] == found.publication:
+        if iri[1] == original.publication:
             return "the item"
         with suppress(ValueError):  # It is not an IRI but text in a literal.
             return compact(NamedNode(iri[1]), prefixes)
         return iri[0]
 
-    return Reasons.model_validate_json(_IRI.sub(shorten, found.model_dump_json()))
+    return Reasons.model_validate_json(_IRI.sub(shorten, original.model_dump_json()))

@@ -29,7 +29,7 @@ from graphmatch.broker.insight import views
 from graphmatch.broker.insight.backtest import BacktestResult, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
 from graphmatch.broker.insight.query_by_example import Fact, FactCounts, FactHierarchies
-from graphmatch.broker.insight.subscription_health import health
+from graphmatch.broker.insight.subscription_health import broker_findings, health
 from graphmatch.broker.insight.views import Graph, OntologyBrowser, TermPage, TermView
 from graphmatch.broker.insight.what_if import LISTED, Difference, what_if
 from graphmatch.broker.models.findings import HealthReport
@@ -171,18 +171,18 @@ class InsightService:
     def facts(self, publication: StoredPublication, *, count: bool = True) -> FactHierarchies:
         """Return the facts of a publication with the steps up from each, counted if wanted."""
         engine = self.broker.engine
-        found = example.hierarchies(engine, publication)
+        groups = example.hierarchies(engine, publication)
         counted = FactCounts(scanned=0, complete=False)
         if count:
-            counted = self._counted(chain.from_iterable(found))
-        return example.describe(engine.ontology, publication, found, counted)
+            counted = self._counted(chain.from_iterable(groups))
+        return example.describe(engine.ontology, publication, groups, counted)
 
     def query_of(self, publication: StoredPublication, keys: Iterable[str]) -> str:
         """Return the query for the facts with some keys; empty if there are none."""
         engine, chosen = self.broker.engine, frozenset(keys)
         steps = chain.from_iterable(example.hierarchies(engine, publication))
-        found = [step for step in steps if step.key in chosen]
-        return example.query_of(found, engine.ontology.prefixes) if found else ""
+        facts = [step for step in steps if step.key in chosen]
+        return example.query_of(facts, engine.ontology.prefixes) if facts else ""
 
     def _counted(self, steps: Iterable[Fact]) -> FactCounts:
         recent, backtester = queries.Recent(self.broker.store), self._tools.backtester
@@ -267,15 +267,14 @@ class InsightService:
             )
         )
         problem = "the last fetch failed"
-        failing_feeds = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
+        failing = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
+        others = broker_findings(failing, records, _free_bytes(store))
         findings = health(
             self.broker.engine,
             rows,
             now=self.broker.clock(),
             sinks=sinks,
-            feeds=failing_feeds if includes_broker else {},
-            dead_letters=records if includes_broker else 0,
-            free_bytes=_free_bytes(store) if includes_broker else None,
+            others=others if includes_broker else (),
             limit_seconds=HEALTH_SECONDS,
         )
         known = {id for finding in findings for id in finding.subscriptions}

@@ -180,8 +180,8 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
             by_subject[subject].setdefault(property_, []).append(object_)
     ontology = engine.ontology
     values = _values(_topic(publication, ontology), by_subject, ontology)
-    found = (Fact(path, value, _sort(path, value, ontology)) for path, value in values)
-    distinct = dict.fromkeys(islice(found, MAX_FACTS))
+    candidates = (Fact(path, value, _sort(path, value, ontology)) for path, value in values)
+    distinct = dict.fromkeys(islice(candidates, MAX_FACTS))
     return sorted(distinct, key=lambda fact: _ORDER[fact.sort])
 
 
@@ -309,21 +309,21 @@ def count_facts(
 
 def hierarchies(engine: Engine, publication: StoredPublication) -> list[list[Fact]]:
     """Return the first facts of a publication, each with its generalisations; types come last."""
-    found = facts(engine, publication.read())[:SHOWN_FACTS]
-    found.sort(key=lambda fact: fact.sort is Sort.TYPE)
-    return [generalisations(engine, fact) for fact in found]
+    shown = facts(engine, publication.read())[:SHOWN_FACTS]
+    shown.sort(key=lambda fact: fact.sort is Sort.TYPE)
+    return [generalisations(engine, fact) for fact in shown]
 
 
 def describe(
     ontology: Ontology,
     publication: StoredPublication,
-    found: Iterable[Sequence[Fact]],
+    groups: Iterable[Sequence[Fact]],
     counted: FactCounts,
 ) -> FactHierarchies:
     """Return the hierarchies of a publication with labels and counts, common facts last."""
     counts = chain(counted.counts, repeat(None))
     result: list[FactHierarchy] = []
-    for steps in found:
+    for steps in groups:
         views = [
             Step(
                 key=fact.key,

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any
 
 from graphmatch.broker.models.findings import FailingSink, Finding, FindingKind
@@ -42,9 +41,7 @@ def health(
     *,
     now: datetime,
     sinks: Iterable[FailingSink] = (),
-    feeds: Mapping[str, str] = MappingProxyType({}),
-    dead_letters: int = 0,
-    free_bytes: int | None = None,
+    others: Iterable[Finding] = (),
     limit_seconds: float = 2.0,
     timer: Timer = perf_counter,
 ) -> list[Finding]:
@@ -56,12 +53,8 @@ def health(
         Rows of the store with the subscriptions to examine (`queries.living`).
     sinks
         Sinks whose deliveries fail.
-    feeds
-        Addresses of feeds that cannot be read, with the problem of the last fetch.
-    dead_letters
-        Number of records that could not be processed.
-    free_bytes
-        Free bytes on the disk of the store; ``None`` if unknown.
+    others
+        Other findings for the result (`broker_findings`).
     limit_seconds
         Time limit of the linter, which needs about 0.5 ms for each query.
 
@@ -77,7 +70,7 @@ def health(
     has not matched ('alice',) no match in 59 days, since it began
     """
     ids = {str(row["number"]): str(row["id"]) for row in rows}
-    findings = [*_of_broker(feeds, dead_letters, free_bytes), *_of_sinks(sinks, ids)]
+    findings = [*others, *_of_sinks(sinks, ids)]
     linter, until = Linter(engine.ontology), timer() + limit_seconds
     for place, row in enumerate(rows):
         if timer() >= until:
@@ -115,9 +108,20 @@ def _finding(kind: FindingKind, text: str, remedy: str, *ids: str, code: str = "
     return Finding(kind=kind, subscriptions=ids, text=text, remedy=remedy, code=code)
 
 
-def _of_broker(
+def broker_findings(
     feeds: Mapping[str, str], dead_letters: int, free_bytes: int | None
 ) -> Iterator[Finding]:
+    """Yield the probable faults of the broker.
+
+    Parameters
+    ----------
+    feeds
+        Addresses of feeds that cannot be read, with the problem of the last fetch.
+    dead_letters
+        Number of records that could not be processed.
+    free_bytes
+        Free bytes on the disk of the store; ``None`` if unknown.
+    """
     if free_bytes is not None and free_bytes < LOW_DISK_BYTES:
         text = f"the disk of the store has {free_bytes / 1e6:,.0f} MB left"
         remedy = "Delete files, or shorten the retention. On a full disk, the broker stops."

@@ -41,7 +41,7 @@ class Difference(Scanned):
     changed: int
     """Number of subscriptions that gain or lose publications."""
     subscriptions: list[ChangedSubscription]
-    """Those with the most changes come first."""
+    """The subscriptions with the most changes come first."""
     problems: list[Problem]
     """Problems of the new ontology, such as subscriptions that become unusable."""
 
