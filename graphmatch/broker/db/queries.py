@@ -18,8 +18,8 @@ from graphmatch.broker.db.tables import (
     publications,
     subscriptions,
 )
-from graphmatch.broker.models.findings import SinkState
-from graphmatch.broker.models.stored_publication import Stored
+from graphmatch.broker.models.findings import FailingSink
+from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import time_of
 
 if TYPE_CHECKING:
@@ -201,9 +201,19 @@ def seqs_of(db: Connection, ids: Sequence[str]) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in db.execute(chosen)}
 
 
-def stored(row: RowMapping) -> Stored:
-    """Return a publication as questions are asked of it."""
-    return Stored(row["id"], row["data"], time_of(row["received_at"]), row["title"], row["link"])
+def stored(row: RowMapping, root: str = "") -> StoredPublication:
+    """Return the publication of a row.
+
+    Parameters
+    ----------
+    root
+        Base URL of the broker.
+    """
+    seq = row["publication"] if "publication" in row else row["seq"]
+    received, url = time_of(row["received_at"]), f"{root}/v1/publications/{seq}"
+    return StoredPublication(
+        row["id"], row["data"], received, row["title"], row["link"], seq, url if root else ""
+    )
 
 
 @dataclass(slots=True)
@@ -221,9 +231,10 @@ class Recent:
     store: Store
     most: int = RECENT
     bytes: int = RECENT_BYTES
+    root: str = ""
     whole: bool = False
 
-    def __iter__(self) -> Iterator[Stored]:
+    def __iter__(self) -> Iterator[StoredPublication]:
         """Yield them."""
         table = publications.c
         before, left, room = 2**62, self.most, self.bytes
@@ -243,7 +254,8 @@ class Recent:
                     break
                 some.append(row["seq"])
             chosen = _ITEM.add_columns(table.data).where(table.seq.in_(some))
-            yield from map(stored, self._read(chosen.order_by(table.seq.desc())))
+            for row in self._read(chosen.order_by(table.seq.desc())):
+                yield stored(row, self.root)
             before, left, room = some[-1], left - len(some), room - size
             if left <= 0 or room <= 0:
                 return
@@ -300,7 +312,7 @@ def counts(db: Connection) -> dict[str, int]:
     }
 
 
-def failing(db: Connection, whose: ColumnElement[bool]) -> list[SinkState]:
+def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
     """Return the sinks of subscriptions that take nothing."""
     table = deliveries.c
     chosen = (
@@ -323,7 +335,7 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> list[SinkState]:
         .limit(10 * LISTED)
     )
     return [
-        SinkState(
+        FailingSink(
             str(row["subscription"]),
             row["host"],
             time_of(row["since"]),

@@ -1,121 +1,148 @@
-"""Which subscriptions and sinks somebody should look at.
+"""Findings about subscriptions and sinks that need attention, and about the broker.
 
-What the linter finds (`graphmatch.lint`), what has not matched for long, and sinks that take
-nothing, as one list.
+The sources are the linter (`graphmatch.lint`), the times of the last matches, failed deliveries and
+feeds, dead letters, and the free disk space.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from time import perf_counter
+from typing import Any
 
-from graphmatch.broker.models.findings import Finding, Kind, SinkState
+from graphmatch.broker.models.findings import FailingSink, Finding, FindingKind
+from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
 from graphmatch.lint import Linter
 from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.subscription import Subscription
+from semantic.errors import plural
 
+SILENCE = timedelta(days=30)
+"""Report a subscription that has not matched for this time."""
+LOW_DISK_BYTES = 1_000_000_000
+"""A disk with fewer free bytes is almost full."""
 _NEVER = frozenset(
     {
         *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
         *("invalid-literal", "invalid-regex", "contradictory-filters"),
     }
 )
-"""Warnings of the linter because of which a subscription, or a part of it, can't match."""
+"""Codes of warnings about subscriptions that, entirely or in part, can never match."""
 
 
 def health(
     engine: Engine,
+    rows: Sequence[Mapping[Any, Any]],
     *,
     now: datetime,
-    subscribed: Mapping[str, datetime],
-    last_matched: Mapping[str, datetime],
-    failing: Iterable[SinkState] = (),
-    days: int = 30,
-    limit_seconds: float = 10.0,
+    sinks: Iterable[FailingSink] = (),
+    others: Iterable[Finding] = (),
+    limit_seconds: float = 2.0,
     timer: Timer = perf_counter,
 ) -> list[Finding]:
-    """Return what is probably wrong with subscriptions and their sinks, the worst first.
+    """Return the probable faults of subscriptions, sinks and the broker, the most urgent first.
 
     Parameters
     ----------
-    subscribed, last_matched
-        When subscriptions began, and when they matched last; others are passed over.
-    failing
-        The sinks that take nothing.
-    days
-        A subscription that is as old and has not matched for so long is reported.
+    rows
+        Rows of the store with the subscriptions to examine (`queries.living`).
+    sinks
+        Sinks whose deliveries fail.
+    others
+        Other findings for the result (`broker_findings`).
     limit_seconds
-        After this time no more subscriptions are examined by the linter: about 0.5 ms for each
-        query.
+        Time limit of the linter, which needs about 0.5 ms for each query.
 
     Examples
     --------
     >>> from datetime import UTC
     >>> engine = Engine()
-    >>> engine.subscribe("alice", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
-    >>> now, then = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
-    >>> for found in health(engine, now=now, subscribed={"alice": then}, last_matched={}):
-    ...     print(found.kind.value, found.subscriptions, found.text)
+    >>> engine.subscribe("1", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+    >>> row = {"number": 1, "id": "alice", "created_at": 0, "last_matched_at": None}
+    >>> for finding in health(engine, [row], now=datetime(1970, 3, 1, tzinfo=UTC)):
+    ...     print(finding.kind.value, finding.subscriptions, finding.text)
     can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
     has not matched ('alice',) no match in 59 days, since it began
     """
-    found = [*_failing(failing, now), *_linted(engine, subscribed, timer() + limit_seconds, timer)]
-    found += _silent(engine, now, subscribed, last_matched, timedelta(days))
-    order = list(Kind)
-    return sorted(found, key=lambda finding: order.index(finding.kind))
-
-
-def _linted(engine: Engine, ids: Collection[str], until: float, timer: Timer) -> Iterator[Finding]:
-    linter = Linter(engine.ontology)
-    for number, id in enumerate(ids):
+    ids = {str(row["number"]): str(row["id"]) for row in rows}
+    findings = [*others, *_of_sinks(sinks, ids)]
+    linter, until = Linter(engine.ontology), timer() + limit_seconds
+    for place, row in enumerate(rows):
         if timer() >= until:
-            rest = len(ids) - number
-            text = f"{rest:,} subscriptions have not been examined: there was no time"
-            yield Finding(Kind.NOT_EXAMINED, (), text, "Allow more time.")
-            return
-        with suppress(UnknownSubscriptionError):  # it may have ended a moment ago
-            yield from doubts(linter, engine.subscription(id))
+            text = f"there was no time to examine {plural(len(rows) - place, 'subscription')}"
+            findings.append(_finding(FindingKind.NOT_EXAMINED, text, "Try again later."))
+            break
+        with suppress(UnknownSubscriptionError):  # It may have ended meanwhile.
+            findings += lint_findings(linter, engine.subscription(str(row["number"])), ids)
+            last = row["last_matched_at"]
+            silence = now - time_of(last or row["created_at"])
+            if silence >= SILENCE:
+                when = f"since {time_of(last):%Y-%m-%d}" if last else "since it began"
+                text = f"no match in {silence.days} days, {when}"
+                remedy = "Test it on stored publications, or end it."
+                findings.append(_finding(FindingKind.SILENT, text, remedy, row["id"]))
+    order = list(FindingKind)
+    return sorted(findings, key=lambda finding: order.index(finding.kind))
 
 
-def doubts(linter: Linter, subscription: Subscription) -> Iterator[Finding]:
-    """Yield what the linter finds of a subscription."""
-    for warned in linter.lint(subscription):
-        kind = Kind.NEVER if warned.code in _NEVER else Kind.DOUBTFUL
-        about: tuple[str, ...] = (subscription.id,)
-        if warned.other:
-            kind, about = Kind.DUPLICATE, (warned.other, subscription.id)
-        yield Finding(kind, about, warned.what, warned.remedy, warned.code)
-
-
-def _silent(
-    engine: Engine,
-    now: datetime,
-    subscribed: Mapping[str, datetime],
-    last_matched: Mapping[str, datetime],
-    most: timedelta,
+def lint_findings(
+    linter: Linter, subscription: Subscription, ids: Mapping[str, str]
 ) -> Iterator[Finding]:
-    for id, began in subscribed.items():
-        last = last_matched.get(id)
-        quiet = now - (last or began)
-        if quiet >= most and id in engine:
-            when = "since it began" if last is None else f"since {last:%Y-%m-%d}"
-            text = f"no match in {quiet.days} days, {when}"
-            yield Finding(Kind.SILENT, (id,), text, "Try it on stored publications, or end it.")
+    """Yield the linter's warnings; `ids` are those to report, by the ids in the engine."""
+    for warning in linter.lint(subscription):
+        kind = FindingKind.NEVER if warning.code in _NEVER else FindingKind.DOUBTFUL
+        text = warning.what
+        if warning.other:
+            kind = FindingKind.DUPLICATE
+            text = "the later one has the same query, except for names of variables and layout"
+        known = [ids[id] for id in (warning.other, subscription.id) if id in ids]
+        yield _finding(kind, text, warning.remedy, *known, code=warning.code)
 
 
-def _failing(states: Iterable[SinkState], now: datetime) -> Iterator[Finding]:
-    by_address: defaultdict[str, list[SinkState]] = defaultdict(list)
-    for state in states:
-        by_address[state.address].append(state)
-    for address, several in by_address.items():
-        first, last = min(s.since for s in several), max(several, key=lambda s: s.since)
-        hours = (now - first) / timedelta(hours=1)
-        attempts = sum(s.attempts for s in several)
-        text = f"{address} has taken nothing for {hours:.0f} h, {attempts} attempts: {last.answer}"
-        about = tuple(dict.fromkeys(s.subscription for s in several))
-        yield Finding(Kind.SINK, about, text, "Mend the sink, or name another.")
+def _finding(kind: FindingKind, text: str, remedy: str, *ids: str, code: str = "") -> Finding:
+    return Finding(kind=kind, subscriptions=ids, text=text, remedy=remedy, code=code)
+
+
+def broker_findings(
+    feeds: Mapping[str, str], dead_letters: int, free_bytes: int | None
+) -> Iterator[Finding]:
+    """Yield the probable faults of the broker.
+
+    Parameters
+    ----------
+    feeds
+        Addresses of feeds that cannot be read, with the problem of the last fetch.
+    dead_letters
+        Number of records that could not be processed.
+    free_bytes
+        Free bytes on the disk of the store; ``None`` if unknown.
+    """
+    if free_bytes is not None and free_bytes < LOW_DISK_BYTES:
+        text = f"the disk of the store has {free_bytes / 1e6:,.0f} MB left"
+        remedy = "Delete files, or shorten the retention. On a full disk, the broker stops."
+        yield _finding(FindingKind.DISK, text, remedy)
+    if dead_letters:
+        text = f"{plural(dead_letters, 'record')} could not be processed in three attempts"
+        remedy = "Read the errors of the dead letters, and fix the cause."
+        yield _finding(FindingKind.DEAD_LETTERS, text, remedy)
+    for address, problem in feeds.items():
+        remedy = "Check the address of the feed."
+        yield _finding(FindingKind.FEED, f"{address} cannot be read: {problem}", remedy)
+
+
+def _of_sinks(sinks: Iterable[FailingSink], ids: Mapping[str, str]) -> Iterator[Finding]:
+    by_address: defaultdict[str, list[FailingSink]] = defaultdict(list)
+    for sink in filter(lambda sink: sink.subscription in ids, sinks):
+        by_address[sink.address].append(sink)
+    for address, group in by_address.items():
+        since, last = min(s.since for s in group), max(group, key=lambda s: s.since)
+        attempts = plural(sum(s.attempts for s in group), "attempt")
+        text = f"{address} has accepted nothing since {since:%Y-%m-%d %H:%M} UTC"
+        remedy = "Fix the sink, or choose another one for the subscription."
+        own = dict.fromkeys(ids[s.subscription] for s in group)
+        yield _finding(FindingKind.SINK, f"{text}, {attempts}: {last.response}", remedy, *own)

@@ -1,64 +1,39 @@
-"""What page and API show of previews, facts, reasons, graphs and terms."""
+"""Views of the page: a marked query, the graph of a publication, and terms of the ontology."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
-from pyoxigraph import BlankNode, Literal
+from pyoxigraph import Literal, NamedNode
 
-from graphmatch.broker.insight.backtest import BacktestResult, Day
-from graphmatch.broker.insight.query_by_example import Fact
-from graphmatch.broker.models.findings import Finding
-from graphmatch.explain.evidence import Evidence
-from graphmatch.explain.near_miss import NearMiss
-from semantic.errors import Problem
+from graphmatch.broker.insight import query_by_example as example
+from graphmatch.broker.insight.query_by_example import Fact, FactCounts, Sort, label_of
+from graphmatch.broker.models.stored_publication import StoredPublication
+from graphmatch.engine import Engine
+from semantic.errors import OntologyError, Place, Problem
 from semantic.ontology.ontology import Ontology
-from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact
-from semantic.vocabulary import RSS
+from semantic.terms import Term
+from semantic.vocabulary import DCTERMS, RESERVED, TYPE
 
-LANGUAGE = "en"
-"""The language of labels, as that of the page."""
-_DESCRIPTION = 20_000
-_DRAWN = 100
-_TAG = re.compile(r"<[^<>]{0,2000}>")
+MAX_ROOTS, MAX_CHILDREN, MAX_TERMS = 200, 600, 60
+"""Maximum numbers of roots, of children of a term, and of other terms in a list."""
+MAX_TRIPLES = 150
+"""Maximum number of triples in a graph."""
+_LABEL_CHARACTERS, _NODE_CHARACTERS, _MARGIN = 2000, 100, 60
+"""Maximum lengths of labels in the table and in the drawing, and of the text around a mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What a subscription would have matched.
-
-    Parameters
-    ----------
-    query
-        Its SPARQL.
-    trial
-        ``None`` where nothing is asked for yet.
-    seqs
-        The numbers of the publications that it names.
-    bars
-        Days, the oldest first.
-    marked
-        The line of a problem, and below it where it stands.
-    findings
-        What the linter says of it: that it can never match, for instance.
-    """
-
-    query: str
-    trial: BacktestResult | None
-    seqs: Mapping[str, int] = field(default_factory=dict)
-    bars: Sequence[Day] = ()
-    marked: Marked | None = None
-    findings: Sequence[Finding] = ()
+# -- a marked query -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """A line of a query, and where in it a problem is: what is before, at and after it."""
+class Mark:
+    """A line of a query with a problem: the text before, at and after its place."""
 
     line: int
     column: int
@@ -67,134 +42,99 @@ class Marked:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A fact that can be chosen, and how many items have it."""
+def mark_of(query: str, problem: Problem) -> Mark | None:
+    """Return the place of a problem in a query; ``None`` if it is unknown."""
+    line, column = problem.where.line, problem.where.column or 1
+    lines = query.split("\n")
+    if line is None or not 0 < line <= len(lines):
+        return None
+    before, rest = lines[line - 1][: column - 1], lines[line - 1][column - 1 :]
+    at = rest[:1] + rest[1:].partition(" ")[0]
+    return Mark(line, column, before[-_MARGIN:], at or "⏎", rest[len(at) :][:_MARGIN])
 
-    fact: Fact
-    key: str
-    count: int | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class FactHierarchy:
-    """A fact of an item, the steps up from it, and whether all items have it."""
-
-    fact: Fact
-    steps: tuple[Step, ...]
-    is_common: bool = False
+# -- the graph of a publication --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class FactHierarchies:
-    """The facts of an item; of how many items they were counted, and whether these are all."""
+class TripleRow:
+    """Labels of a triple, and whether the ontology added it."""
 
-    all: Sequence[FactHierarchy]
-    scanned: int = 0
-    complete: bool = False
-
-    @property
-    def counted(self) -> str:
-        """Of what they were counted."""
-        return f"{'all' if self.complete else 'the newest'} {self.scanned:,} items"
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A condition, what meets it, and why that holds."""
-
-    pattern: str
-    by: str
-    because: tuple[str, ...]
-    but: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """Why a query matches a publication, or what failed first."""
-
-    matches: bool
-    failure: str = ""
-    evidence: tuple[Proof, ...] = ()
-    held: tuple[Proof, ...] = ()
-    nearest: tuple[Proof, ...] = ()
-    calls: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TripleView:
-    """A triple: ids and labels of its ends.
-
-    Parameters
-    ----------
-    is_added
-        Whether the ontology added it.
-    is_above
-        Whether that follows from another that it added, of something below.
-    """
-
-    subject: str
     subject_label: str
     property: str
-    object: str
     object_label: str
-    is_literal: bool
     is_added: bool
-    is_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What is shown of a publication's triples.
+    """The triples of a publication.
 
     Parameters
     ----------
     rows
-        The triples.
+        The table.
     more
-        How many are not shown.
-    summary, title
-        Those of a feed item.
-    ups
-        Which of the terms are directly above which.
+        Number of triples that are not shown.
+    elements
+        The elements of the drawing for Cytoscape. A broader term hangs on a narrower one, not on
+        the item.
     """
 
-    rows: tuple[TripleView, ...]
+    rows: Sequence[TripleRow]
     more: int
-    summary: str
-    title: str = ""
-    ups: tuple[tuple[str, str], ...] = ()
+    elements: Mapping[str, Any]
 
-    def elements(self) -> dict[str, Any]:
-        """Return what Cytoscape draws: what is above hangs on what is below, not on the item."""
-        nodes: dict[str, dict[str, Any]] = {}
-        edges: list[dict[str, Any]] = []
 
-        def node(id: str, label: str, kind: str) -> None:
-            nodes.setdefault(id, {"id": id, "label": label[:_DRAWN], "kind": kind})
+def publication_graph(engine: Engine, publication: StoredPublication) -> Graph:
+    """Return the triples of a publication, and those that the ontology adds."""
+    ontology, item = engine.ontology, publication.read()
+    triples = dict.fromkeys(item.triples)
+    added = [triple for triple in engine.enrich(item).visible_to_all if triple not in triples]
+    stated = list(islice(triples, MAX_TRIPLES))
+    drawn = added[: MAX_TRIPLES - len(stated)]
+    objects = {triple[2] for triple in drawn}
+    links = {(term, up) for term in objects for up in ontology.parents(term) if up in objects}
+    broader = {up for _, up in links}
+    rows: list[TripleRow] = []
+    nodes: dict[str, dict[str, Any]] = {}
+    edges: list[dict[str, Any]] = []
 
-        def edge(source: str, target: str, label: str, *, added: bool) -> None:
-            ends = {"id": f"e{len(edges)}", "source": source, "target": target, "label": label}
-            edges.append({"data": {**ends, "added": 1} if added else ends})
+    def node(id: str, label: str, kind: str) -> None:
+        nodes.setdefault(id, {"data": {"id": id, "label": label[:_NODE_CHARACTERS], "kind": kind}})
 
-        for row in self.rows:
-            if f"<{row.object_label}>" == row.subject:
-                continue  # its own address
-            if not nodes:
-                node(row.subject, self.title or row.subject_label, "item")
-            node(row.subject, row.subject_label, "thing")
-            kind = "text" if row.is_literal else "term" if row.is_added else "thing"
-            node(row.object, row.object_label, kind)
-            if not row.is_above:
-                edge(row.subject, row.object, row.property, added=row.is_added)
-        for below, up in self.ups:
-            edge(below, up, "below", added=True)
-        return {"nodes": [{"data": data} for data in nodes.values()], "edges": edges}
+    def edge(source: str, target: str, label: str, *, is_added: bool) -> None:
+        id = f"e{len(edges)}"
+        data = {"id": id, "source": source, "target": target, "label": label}
+        edges.append({"data": {**data, "added": 1} if is_added else data})
+
+    for triple in (*stated, *drawn):
+        subject, _, object_ = triple
+        own, name, value = (label_of(ontology, term)[:_LABEL_CHARACTERS] for term in triple)
+        is_added, is_text = triple not in triples, isinstance(object_, Literal)
+        rows.append(TripleRow(own, name, value, is_added))
+        if str(object_).strip('<>"') == str(subject).strip("<>"):  # The item's own address.
+            continue
+        title = " ".join((publication.title or own).split())
+        node(str(subject), title if not nodes else own, "thing" if nodes else "item")
+        # A literal is a node of its own for each triple.
+        digest = sha256(" ".join(map(str, triple)).encode()).hexdigest()
+        target = digest if is_text else str(object_)
+        node(target, value, "text" if is_text else "term" if is_added else "thing")
+        if not (is_added and object_ in broader):
+            edge(str(subject), target, name, is_added=is_added)
+    for narrower, up in sorted((str(term), str(up)) for term, up in links):
+        edge(narrower, up, "below", is_added=True)
+    elements = {"nodes": list(nodes.values()), "edges": edges}
+    return Graph(rows, len(triples) + len(added) - len(rows), elements)
+
+
+# -- the ontology ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TermView:
-    """A term, what it is called, and how many are directly below."""
+    """A term, its label, and the number of terms directly below it."""
 
     iri: str
     label: str
@@ -203,85 +143,96 @@ class TermView:
 
 @dataclass(frozen=True, slots=True)
 class TermPage:
-    """What is shown of a term."""
+    """A term with the terms around it, and the counts of publications about it.
+
+    Parameters
+    ----------
+    names
+        Other labels, with their languages.
+    query
+        A query for publications about the term.
+    """
 
     term: TermView
-    names: tuple[tuple[str, str], ...]
-    parents: tuple[TermView, ...]
-    children: tuple[TermView, ...]
+    names: Sequence[tuple[str, str]]
+    parents: Sequence[TermView]
+    children: Sequence[TermView]
     query: str
     count: int
     scanned: int
     complete: bool
 
 
-def label_of(ontology: Ontology, term: Term) -> str:
-    """Return what a term is called, without its IRI where it has a label."""
-    if isinstance(term, Literal):
-        return term.value
-    if isinstance(term, BlankNode):
-        return "(no name)"
-    labels = ontology.shown_names.labels(term, LANGUAGE)
-    return labels[0].value if labels else compact(term, ontology.prefixes).strip("<>")
+class OntologyBrowser:
+    """Shows the terms of an ontology; it learns all labels once."""
 
+    def __init__(self, ontology: Ontology) -> None:
+        self.ontology = ontology
 
-def mark_of(query: str, problem: Problem) -> Marked | None:
-    """Return where in a query a problem is; ``None`` where it has no place."""
-    line, column = problem.where.line, problem.where.column
-    lines = query.split("\n")
-    if line is None or not 0 < line <= len(lines):
+    @cached_property
+    def roots(self) -> list[TermView]:
+        """The terms without a broader term; those with narrower terms come first."""
+        trees = (self.ontology.concepts, self.ontology.classes)
+        terms = (term for tree in trees for term in tree if not tree.parents(term))
+        roots = [self.view(t) for t in dict.fromkeys(terms) if isinstance(t, NamedNode)]
+        return sorted(roots, key=lambda v: (v.below == 0, v.label.casefold()))[:MAX_ROOTS]
+
+    @cached_property
+    def _labels(self) -> list[tuple[str, NamedNode]]:
+        return [(label.text.casefold(), label.concept) for label in self.ontology.labels()]
+
+    def view(self, term: Term) -> TermView:
+        """Return a term for a list."""
+        below = sum(1 for _ in self.ontology.children(term))
+        return TermView(str(getattr(term, "value", term)), label_of(self.ontology, term), below)
+
+    def children(self, iri: str) -> list[TermView]:
+        """Return the terms directly below a term."""
+        terms = self.ontology.children(_term(iri))
+        views = [self.view(term) for term in terms if isinstance(term, NamedNode)]
+        return sorted(views, key=lambda view: view.label.casefold())[:MAX_CHILDREN]
+
+    def search(self, text: str, limit: int = MAX_TERMS) -> list[TermView]:
+        """Return the terms with a label that contains a text; labels that begin with it first."""
+        wanted = text.casefold().strip()
+        ranks: dict[NamedNode, int] = {}
+        for label, term in self._labels if wanted else ():
+            if wanted in label:
+                rank = 0 if label == wanted else 1 if label.startswith(wanted) else 2
+                ranks[term] = min(rank, ranks.get(term, rank))
+        views = [(rank, self.view(term)) for term, rank in ranks.items()]
+        views.sort(key=lambda item: (item[0], item[1].label.casefold()))
+        return [view for _, view in views[:limit]]
+
+    def fact(self, iri: str) -> Fact | None:
+        """Return the fact that an item is about a term, or of a class; ``None`` if unknown."""
+        term = _term(iri)
+        if term in self.ontology.classes:
+            return Fact((TYPE,), term, Sort.TYPE)
+        if term in self.ontology.concepts or self.ontology.parents(term):
+            return Fact((DCTERMS["subject"],), term, Sort.CONCEPT)
         return None
-    text, at = lines[line - 1], max((column or 1) - 1, 0)
-    end = at + 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    begin = max(at - 60, 0)
-    return Marked(line, at + 1, text[begin:at], text[at:end] or "⏎", text[end : end + 60])
+
+    def page(self, fact: Fact, counts: FactCounts) -> TermPage:
+        """Return the page of the term that a fact is about."""
+        term = self.view(fact.value)
+        names = self.ontology.shown_names.labels(fact.value, example.LANGUAGE)[1:MAX_TERMS]
+        parents = (self.view(parent) for parent in self.ontology.parents(fact.value))
+        return TermPage(
+            term,
+            [(label.value, label.language or "") for label in names],
+            [parent for parent in parents if not parent.iri.startswith(RESERVED)],
+            self.children(term.iri)[:MAX_TERMS],
+            example.query_of([fact], self.ontology.prefixes),
+            counts.counts[0],
+            counts.scanned,
+            counts.complete,
+        )
 
 
-def _triple(triple: Triple, prefixes: Mapping[str, str], item: str) -> str:
-    """Write a triple; what it is said of is the item."""
-    own = f"<{item}>"
-    return " ".join("the item" if str(t) == own else compact(t, prefixes) for t in triple)
-
-
-def proof_of(each: Evidence, prefixes: Mapping[str, str], item: str) -> Proof:
-    """Return what met a condition, and why it holds."""
-    by = "" if each.triple is None else _triple(each.triple, prefixes, item)
-    if each.value is not None and not by:
-        by = compact(each.value, prefixes)
-    return Proof(each.write(prefixes), by, each.reasons)
-
-
-def near_of(each: NearMiss, prefixes: Mapping[str, str], item: str) -> Proof:
-    """Return what came near, and why it will not do."""
-    return Proof("", _triple(each.triple, prefixes, item), each.reasons, each.why)
-
-
-def triple_view(
-    ontology: Ontology, triple: Triple, is_added: bool, is_above: bool = False
-) -> TripleView:
-    """Return a triple with labels."""
-    subject, property_, object_ = triple
-    is_literal = isinstance(object_, Literal)
-    # A text is a node of its own, or all that say "en" would hang together.
-    said = f"{subject} {property_} {object_}"
-    object_id = sha256(said.encode()).hexdigest()[:16] if is_literal else str(object_)
-    return TripleView(
-        str(subject),
-        label_of(ontology, subject)[:500],
-        label_of(ontology, property_),
-        object_id,
-        label_of(ontology, object_)[:2000],
-        is_literal,
-        is_added,
-        is_above,
-    )
-
-
-def summary_of(publication: Publication) -> str:
-    """Return the description of a feed item, as plain text."""
-    for _, property_, object_ in publication.triples:
-        if property_ == RSS["description"] and isinstance(object_, Literal):
-            return " ".join(_TAG.sub(" ", object_.value[:_DESCRIPTION]).split())[:600]
-    return ""
+def _term(iri: str) -> NamedNode:
+    try:
+        return NamedNode(iri)
+    except ValueError as error:
+        problem = Problem("invalid IRI", Place(iri[:200]), "Choose a term of the ontology.")
+        raise OntologyError(problem) from error

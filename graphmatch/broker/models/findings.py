@@ -1,4 +1,4 @@
-"""Findings about subscriptions and their sinks."""
+"""Findings about subscriptions, their sinks, and the broker."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from graphmatch.broker.models.stored_publication import Result
 
-class Kind(Enum):
-    """What a finding of `health` is about."""
 
+class FindingKind(Enum):
+    """The kinds of findings, the most urgent first."""
+
+    DISK = "disk almost full"
+    DEAD_LETTERS = "dead letters"
     SINK = "failing sink"
+    FEED = "failing feed"
     NEVER = "can never match"
     SILENT = "has not matched"
     DUPLICATE = "duplicate"
@@ -18,49 +23,51 @@ class Kind(Enum):
     NOT_EXAMINED = "not examined"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that somebody should look at.
+class Finding(Result):
+    """A probable fault of subscriptions, a sink or the broker."""
 
-    Parameters
-    ----------
-    kind
-        What it is about.
-    subscriptions
-        The ids of those that it concerns; of duplicates the one that is older comes first.
-    text, remedy
-        What it is, and what to do.
-    code
-        The linter's, if it found it (docs/reference/errors.md).
-    """
-
-    kind: Kind
-    subscriptions: tuple[str, ...]
+    kind: FindingKind
+    subscriptions: tuple[str, ...] = ()
+    """Ids of the subscriptions. The older one of two duplicates comes first."""
     text: str
     remedy: str
     code: str = ""
+    """Code of the linter's warning (docs/reference/errors.md)."""
+
+
+class HealthReport(Result):
+    """Findings about subscriptions, their sinks and the broker."""
+
+    findings: list[Finding]
+    """The most urgent first."""
+    names: dict[str, str]
+    """Names of the subscriptions in the findings, by id."""
+    subscriptions: int
+    """Number of subscriptions that have not ended."""
+    examined: int
+    """Number of these that were examined, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
-class SinkState:
-    """A sink that takes nothing at present.
+class FailingSink:
+    """A sink whose last deliveries failed.
 
     Parameters
     ----------
     subscription
-        Whose sink it is.
+        Id of the subscription.
     address
-        Where it delivers to.
+        Host or address of the sink.
     since
-        Since when each attempt has failed.
+        Time since which all attempts have failed.
     attempts
-        How many these are.
-    answer
-        What the last one got.
+        Number of these attempts.
+    response
+        Error or status of the last attempt.
     """
 
     subscription: str
     address: str
     since: datetime
     attempts: int
-    answer: str
+    response: str

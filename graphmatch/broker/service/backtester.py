@@ -8,7 +8,7 @@ from threading import RLock
 from time import perf_counter
 from typing import TypeAlias
 
-from graphmatch.broker.models.stored_publication import Stored
+from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.engine import Engine
 from graphmatch.report import MatchReport
 from semantic.clock import utc_now
@@ -72,13 +72,15 @@ class Backtester:
                 for id in taken:
                     engine.unsubscribe(id)
 
-    def reports(self, stored: Iterable[Stored]) -> Iterator[tuple[Stored, MatchReport]]:
+    def reports(
+        self, stored: Iterable[StoredPublication]
+    ) -> Iterator[tuple[StoredPublication, MatchReport]]:
         """Match publications, each with its time of arrival as ``NOW()``."""
         for one in stored:
             self.at(one)
             for report in self.engine.filter(one.text, "nt", SplitBy.DOCUMENT, name=one.id):
                 yield one, report
 
-    def at(self, one: Stored) -> None:
+    def at(self, one: StoredPublication) -> None:
         """Set ``NOW()`` to the time of arrival of a publication."""
         self._now = one.received

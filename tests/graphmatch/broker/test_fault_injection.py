@@ -30,7 +30,7 @@ from graphmatch.broker.db.tables import deliveries, matches, publications, subsc
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore
 from graphmatch.broker.insight.backtest import backtest
-from graphmatch.broker.models.stored_publication import Stored
+from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.outbox.safe_http import HttpClient
@@ -620,7 +620,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
             for row in await broker.rows(matches):
                 delivered[row["subscription"]][log[row["publication"]]["id"]] += 1
             stored = [
-                Stored(row["id"], row["data"], time_of(row["received_at"]))
+                StoredPublication(row["id"], row["data"], time_of(row["received_at"]))
                 for row in reversed(log.values())
             ]
             assert len(stored) == len(items)
