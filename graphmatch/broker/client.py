@@ -157,7 +157,9 @@ class Client:
             problem = Problem("not the address of a broker", Place(url), "Use an http: URL.")
             raise BrokerError(0, problem)
         self._url, self._token = url.rstrip("/"), token
-        self._http = httpx2.Client(timeout=timeout, trust_env=False)
+        # Each request has its own connection, so a client holds none and needs no end.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        self._http = httpx2.Client(timeout=timeout, limits=limits, trust_env=False)
 
     # -- subscriptions ----------------------------------------------------------------------
 

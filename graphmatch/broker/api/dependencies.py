@@ -306,9 +306,10 @@ async def local_owner(broker: Broker) -> int:
     """Return the number of the local owner, who is created if needed."""
     mine = select(owners.c.id).where(owners.c.name == LOCAL)
 
+    new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
+
     def work(db: Connection) -> int:
-        new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
-        return int(db.scalar(mine) or db.scalar(new.returning(owners.c.id)))
+        return int(db.scalar(mine) or db.execute(new.returning(owners.c.id)).scalar_one())
 
     number = await broker.store.read(lambda db: db.scalar(mine))
     return int(number or await broker.store.write(work))

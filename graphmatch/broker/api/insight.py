@@ -157,7 +157,7 @@ async def why(
     reasons = await insight.ask(insight.reasons, id, row["query"], stored)
     return Explanation(
         subscription=id,
-        publication=stored.ref,
+        publication=PublicationRef(**stored.fields),
         matches=reasons.matches,
         before=row["after_publication"] >= publication,
         reasons=reasons,

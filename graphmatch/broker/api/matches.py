@@ -121,12 +121,16 @@ async def feed(
     """Return the newest matches as a feed, with an entity tag for conditional requests."""
     render, media_type = _FORMATS[by.request.url.path.rpartition(".")[2]]
     row, root = await by.subscription(id, reading=True), by.root
-    hub = hub_of(root) if by.api.options.hub and row["state"] != "ended" else None
-    size = by.api.broker.limits.payload_bytes
-    content, tag = await by.read(lambda db: render(db, row, root, size, hub))
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if hub is not None and render is atom:
-        headers["Link"] = hub_links(hub, feed_url(row, root))
+    size, headers, more = (
+        by.api.broker.limits.payload_bytes,
+        {"Cache-Control": "private, no-cache"},
+        {},
+    )
+    if by.api.options.hub and row["state"] != "ended" and render is atom:
+        more["hub"] = hub_of(root)
+        headers["Link"] = hub_links(more["hub"], feed_url(row, root))
+    content, headers["ETag"] = await by.read(lambda db: render(db, row, root, size, **more))
+    tag = headers["ETag"]
     tags = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     if tag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)

@@ -37,6 +37,7 @@ from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models import publication as model
 from graphmatch.broker.models.problem import ProblemItem
+from graphmatch.broker.models.stored_publication import PublicationRef
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.publications import uuid_of
 from semantic.errors import InputError, Place, Problem
@@ -147,8 +148,8 @@ async def publish(
     refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
     if refs:
         response.headers["Location"] = refs[0].url
-    problems = [ProblemItem.model_validate(one) for one in accepted.problems]
-    return model.PublishReceipt(publications=refs, problems=problems)
+    items = [ProblemItem.model_validate(one) for one in accepted.problems]
+    return model.PublishReceipt(publications=refs, problems=items)
 
 
 def _check_charset(content_type: str, media_type: str) -> None:
@@ -159,8 +160,8 @@ def _check_charset(content_type: str, media_type: str) -> None:
         raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
 
 
-def _ref(seq: int, id: str, root: str) -> model.PublicationRef:
-    return model.PublicationRef(seq=seq, id=id, url=f"{root}/v1/publications/{seq}")
+def _ref(seq: int, id: str, root: str) -> PublicationRef:
+    return PublicationRef(seq=seq, id=id, url=f"{root}/v1/publications/{seq}")
 
 
 def _base_of(id: str | None, data: bytes) -> str:
@@ -232,17 +233,19 @@ def _document(
     part: model.PublicationLine | model.CloudEvent,
 ) -> tuple[bytes, str | None, str | None]:
     """Return the document of a line or an event, its format, and the id of its publication."""
-    if isinstance(part, model.PublicationLine):
-        data, format, id = part.data, part.format, part.id
-    else:
+    data: Any = part.data
+    format, id = "", part.id
+    if isinstance(part, model.CloudEvent):
         data = part.data if part.data_base64 is None else part.data_base64
-        format, id = part.datacontenttype.partition(";")[0].strip().lower(), part.id
-        id = id if ":" in id else f"{part.source}#{id}"
-    if isinstance(data, dict | list) and format in (None, "jsonld", *_LISTS):
+        format = part.datacontenttype.partition(";")[0].strip().lower()
+        id = part.id if ":" in part.id else f"{part.source}#{part.id}"
+    elif part.format is not None:
+        format = part.format
+    if isinstance(data, dict | list) and format in ("", "jsonld", *_LISTS):
         return json.dumps(data).encode(), "jsonld", id
     if isinstance(data, str | bytes):
         document = data.encode() if isinstance(data, str) else data
-        return document, None if format == "application/json" else format, id
+        return document, None if format in ("", "application/json") else format, id
     what = "data is neither a text in the format nor JSON-LD"
     raise InputError(Problem(what, Place("body", item="data"), "Correct data or the format."))
 

@@ -70,8 +70,8 @@ async def readyz(response: Response, api: TheApi) -> Readiness:
     response.status_code = 503 if reasons else 200
     return Readiness(
         status="not ready" if reasons else "ok",
-        reasons=reasons,
-        set_aside=supervisor.set_aside(),
+        reasons=tuple(reasons),
+        set_aside=tuple(supervisor.set_aside()),
         dead_letters=letters,
     )
 

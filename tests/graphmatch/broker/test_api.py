@@ -175,7 +175,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
         pieces: Any = iter([fine, b" " * 500, b" " * 500])
         check(sent(pieces, TURTLE, encode_chunked=True), 413)
         assert sent(gzip.compress(fine), gz).status == 202
-        assert sent(gzip.compress(fine) + gzip.compress(b"#"), gz).status == 202
+        check(sent(gzip.compress(fine) + gzip.compress(b"#"), gz), 400, "data follows its end")
         check(sent(gzip.compress(large), gz), 413)
         check(sent(gzip.compress(b" " * 10**8)[:900], gz), 413)
         check(sent(gzip.compress(fine)[:-3], gz), 400, "it ends early")
@@ -184,7 +184,7 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
         check(sent(fine, TURTLE | {"Content-Length": "9" * 19}), 413)
         many = "\n".join(json.dumps({"data": fine.decode()}) for _ in range(4))
         check(sent(many.encode(), LINES), 422, "more than 3 publications")
-        assert len(live_broker.call("GET", "/v1/publications").json["contains"]) == 2
+        assert len(live_broker.call("GET", "/v1/publications").json["contains"]) == 1
 
 
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_a_changed_query_matches_later_publications(live_broker: LiveBroker) -> 
     live_broker.settled()
     (one,) = live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]
     assert one["solutions"] == [{"s": "<urn:y>"}]
-    assert live_broker.call("POST", f"{path}/pause", headers=ticket).status == 200
+    assert live_broker.call("PATCH", path, {"state": "paused"}, ticket).status == 200
     live_broker.publish("<urn:z> a <urn:Changed> .")
     live_broker.settled()
     assert len(live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
@@ -764,4 +764,5 @@ def test_a_nul_in_an_id_of_a_line_refuses_that_line(live_broker: LiveBroker) -> 
     said = live_broker.call("POST", "/v1/publications", lines, LINES).json
     assert [one["id"] for one in said["publications"]] == ["urn:b"]
     [problem] = said["problems"]
-    assert (problem["what"], problem["where"]["item"]) == ("a NUL (U+0000)", "id")
+    assert "NUL" in problem["what"]
+    assert (problem["where"]["line"], problem["where"]["item"]) == (1, "id")

@@ -159,7 +159,7 @@ def test_a_local_subscription_belongs_to_the_local_user(page_server: PageServer)
     own = f"/v1/subscriptions/{made['id']}"
     listed = page_server.call("GET", "/v1/subscriptions").json["subscriptions"]
     assert made["id"] in [one["id"] for one in listed]
-    assert page_server.call("POST", f"{own}/pause").status == 200
+    assert page_server.call("PATCH", own, {"state": "paused"}).status == 200
     visitor = Visitor(page_server.port)
     assert f"/subscriptions/{made['id']}" in visitor.get("/subscriptions").text
     assert visitor.post(f"/subscriptions/{made['id']}/resume", {}).status == 303
