@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 from starlette.types import Scope
 
 import graphmatch
@@ -153,6 +154,7 @@ def make_app(
     )
     insights = InsightService(broker)
     app.state.api = Api(broker, matcher, streams, metrics, options, insights, retry, feeds, matched)
+    app.router.routes.append(Route("/v1/publications", publications.publish_now, methods=["POST"]))
     for module in ROUTES:
         app.include_router(module.router)
     handle(app)

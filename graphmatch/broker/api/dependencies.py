@@ -45,6 +45,8 @@ LISTED = 100
 """Limit of objects on a page of a list."""
 MAX_NUMBER = 2**53 - 1
 """Largest number in requests. JSON parsers of many languages round larger ones."""
+MAX_KEY = 255
+"""Limit of the length of an idempotency key."""
 _QUALITY = re.compile(r";\s*q=([01](\.\d*)?)\s*(;|$)")
 T = TypeVar("T")
 Retry = Callable[[int], Awaitable[None]]
@@ -108,7 +110,8 @@ class Api:
 
     def root(self, request: Request) -> str:
         """Return the base URL of all addresses."""
-        return (self.options.url or str(request.base_url)).rstrip("/")
+        scheme, host = request.scope["scheme"], request.headers.get("host", "")
+        return (self.options.url or f"{scheme}://{host}").rstrip("/")
 
     def token_reason(self, request: Request) -> str | None:
         """Return why a request needs a token; ``None`` if it comes directly from this machine.
@@ -337,7 +340,7 @@ Since = Annotated[
 Before = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only older ones.")]
 Limit = Annotated[int, Query(ge=1, le=LISTED, description="Size of the page.")]
 IdempotencyKey = Annotated[
-    str | None, Header(max_length=255, description="A repeated request with it has no effect.")
+    str | None, Header(max_length=MAX_KEY, description="A repeated request with it has no effect.")
 ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -60,11 +61,6 @@ class HttpError(HTTPException):
         self.problem = problem
 
 
-def title_of(status: int) -> str:
-    """Return the name of a status."""
-    return _TITLES.get(status) or HTTPStatus(status).phrase
-
-
 def kind_of(error: GraphMatchError) -> tuple[int, str]:
     """Return the status and the code of an error."""
     return next(_KINDS[one] for one in type(error).__mro__ if one in _KINDS)
@@ -76,11 +72,7 @@ def status_of(error: GraphMatchError) -> int:
 
 
 def problem_of(
-    scope: Scope,
-    status: int,
-    problem: Problem,
-    code: str | None = None,
-    problems: Sequence[Problem] = (),
+    scope: Scope, status: int, problem: Problem, code: str = "", problems: Sequence[Problem] = ()
 ) -> ProblemAnswer:
     """Return a problem as RFC 9457 defines it.
 
@@ -91,7 +83,7 @@ def problem_of(
     >>> answer.type, answer.title, answer.where.source
     ('urn:graphmatch:problem:not-found', 'Not Found', 'a')
     """
-    title = title_of(status)
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
     code = code or title.lower().replace(" ", "-").replace("'", "")
     return ProblemAnswer(
         **ProblemItem.model_validate(problem).model_dump(),
@@ -110,14 +102,22 @@ def problem_answer(
     status: int,
     problem: Problem,
     headers: Mapping[str, str] | None = None,
-    *,
-    code: str | None = None,
-    problems: Sequence[Problem] = (),
+    **details: Any,
 ) -> Response:
-    """Return the response for a problem."""
-    content = problem_of(scope, status, problem, code, problems).model_dump_json(exclude_none=True)
+    """Return the response for a problem; see `problem_of`."""
+    content = problem_of(scope, status, problem, **details).model_dump_json(exclude_none=True)
     links = {"Link": CONSTRAINTS} if scope["path"] == "/v1/publications" else {}
     return Response(content, status, {**(headers or {}), **links}, MEDIA_TYPE)
+
+
+def request_error(error: ValidationError, part: str) -> RequestValidationError:
+    """Return the error of FastAPI for a part of a request that does not fit its model."""
+    return RequestValidationError([{**one, "loc": (part, *one["loc"])} for one in error.errors()])
+
+
+def first_problem(error: ValidationError) -> Problem:
+    """Return the first problem of an invalid body."""
+    return _invalid(request_error(error, "body").errors()[0])
 
 
 def handle(app: FastAPI) -> None:
@@ -150,7 +150,7 @@ def handle(app: FastAPI) -> None:
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         errors = error.errors()
-        problems = [invalid_part(one) for one in errors]
+        problems = [_invalid(one) for one in errors]
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if any(one["loc"] == ("body",) and one["type"] != "missing" for one in errors) and (
             re.fullmatch(r"application/(.+\+)?json", media_type) is None
@@ -162,29 +162,22 @@ def handle(app: FastAPI) -> None:
         status, code = (400, "invalid-json") if malformed else (422, "invalid-request")
         return problem_answer(request.scope, status, problems[0], code=code, problems=problems)
 
-    def simple(status: int, what: str, remedy: str) -> Any:
+    def fault(status: int, what: str, remedy: str) -> Any:
         async def answer(request: Request, _: Exception) -> Response:
-            problem = Problem(what, Place(request.url.path[:200]), remedy)
             # The server catches unknown errors outside of the guard, which adds this header.
             headers = {"X-Request-Id": request.scope.get("state", {}).get("request_id", "")}
+            problem = Problem(what, Place(request.url.path[:200]), remedy)
             return problem_answer(request.scope, status, problem, headers)
 
         return answer
 
+    what, remedy = "the database cannot store a value of the request", "Remove invalid characters."
     app.add_exception_handler(GraphMatchError, refused)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
-    for kind, status, what, remedy in (
-        (
-            DBAPIError,
-            422,
-            "the database cannot store a value of the request",
-            "Remove NULs and invalid numbers.",
-        ),
-        (ClientDisconnect, 400, "the body is incomplete", "Send it again."),
-        (Exception, 500, "an error in the broker", "Report it with the request id."),
-    ):
-        app.add_exception_handler(kind, simple(status, what, remedy))
+    app.add_exception_handler(DBAPIError, fault(422, what, remedy))
+    app.add_exception_handler(ClientDisconnect, fault(400, "the body is incomplete", "Repeat it."))
+    app.add_exception_handler(Exception, fault(500, "an error in the broker", "Report its id."))
 
 
 def _allowed(app: FastAPI, path: str) -> list[str]:
@@ -198,7 +191,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
-def invalid_part(error: Mapping[str, Any]) -> Problem:
+def _invalid(error: Mapping[str, Any]) -> Problem:
     """Return the problem of an invalid part of a request, from an error of pydantic."""
     source, *rest = map(str, error["loc"] or ("request",))
     if error["type"] == "json_invalid":

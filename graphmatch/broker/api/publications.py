@@ -10,28 +10,30 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 from pyoxigraph import RdfFormat, parse, serialize
 from sqlalchemy import select
 
 from graphmatch.broker.api.dependencies import (
     LISTED,
+    MAX_KEY,
     Before,
     Caller,
     IdempotencyKey,
     Limit,
     Number,
     TheCaller,
+    caller_of,
     content_of,
     document_body,
     media_type_of,
     preferred,
 )
 from graphmatch.broker.api.guard import LINE_TYPES
-from graphmatch.broker.api.problems import CONSTRAINTS, HttpError, invalid_part
+from graphmatch.broker.api.problems import CONSTRAINTS, HttpError, first_problem, request_error
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions
@@ -39,9 +41,7 @@ from graphmatch.broker.models import publication as model
 from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
 from graphmatch.broker.service.broker import Broker
-from graphmatch.broker.service.publications import uuid_of
 from semantic.errors import InputError, Place, Problem
-from semantic.reading import check_base
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, RowMapping
@@ -103,19 +103,12 @@ _HEADERS = {
 }
 
 router = APIRouter(prefix="/v1")
-Text = Annotated[str | None, Query(max_length=2000)]
 
 
 @router.post("/publications", status_code=202, summary="Publish", openapi_extra=_BODY)
 async def publish(
     by: TheCaller,
-    response: Response,
-    id: Annotated[Text, Query(description="Id of a publication that has none.")] = None,
-    split_by: Annotated[
-        Literal["auto", "document", "graph", "item", "subject", "component"],
-        Query(description="How the body is split into publications."),
-    ] = "auto",
-    base: Annotated[Text, Query(description="Base of relative IRIs; by default the id.")] = None,
+    options: Annotated[model.PublishOptions, Query()],
     idempotency_key: IdempotencyKey = None,
 ) -> model.PublishReceipt:
     """Publish RDF in any syntax, a feed, CloudEvents, or many documents as lines of JSON.
@@ -139,17 +132,32 @@ async def publish(
         accepted = await service.publish(
             data,
             format=_RDF.get(media_type),
-            name=id,
-            split_by=split_by,
-            base=base or _base_of(id, data),
+            name=options.id,
+            split_by=options.split_by,
+            base=options.base,
             key=idempotency_key,
             by=by.principal,
         )
-    refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
-    if refs:
-        response.headers["Location"] = refs[0].url
     items = [ProblemItem.model_validate(one) for one in accepted.problems]
+    refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
     return model.PublishReceipt(publications=refs, problems=items)
+
+
+async def publish_now(request: Request) -> Response:
+    """Answer a request for `publish`. This takes half the time of FastAPI's dependencies."""
+    by, key = await caller_of(request), request.headers.get("idempotency-key", "")
+    by.check("publish", anonymous=True)
+    try:
+        options = model.PublishOptions.model_validate(dict(request.query_params))
+    except ValidationError as error:
+        raise request_error(error, "query") from error
+    if len(key) > MAX_KEY:
+        raise HttpError(
+            422, Problem("the key is too long", Place("Idempotency-Key"), "Shorten it.")
+        )
+    receipt = await publish(by, options, key or None)
+    headers = {"Location": receipt.publications[0].url} if receipt.publications else {}
+    return Response(receipt.model_dump_json(), 202, headers, "application/json")
 
 
 def _check_charset(content_type: str, media_type: str) -> None:
@@ -162,15 +170,6 @@ def _check_charset(content_type: str, media_type: str) -> None:
 
 def _ref(seq: int, id: str, root: str) -> PublicationRef:
     return PublicationRef(seq=seq, id=id, url=f"{root}/v1/publications/{seq}")
-
-
-def _base_of(id: str | None, data: bytes) -> str:
-    """Return the base of relative IRIs if the request has none."""
-    try:
-        check_base(id or "")
-    except InputError:
-        return f"urn:uuid:{uuid_of(data)}"
-    return id or ""
 
 
 def read_parts(
@@ -192,11 +191,9 @@ def read_parts(
                 document, format, id = _document(model.PublicationLine.model_validate_json(part))
             else:
                 document, format, id = _document(model.CloudEvent.model_validate(part))
-            base = _base_of(id, document)
-            several, refused = broker.publications.read(document, format=format, name=id, base=base)
+            several, refused = broker.publications.read(document, format=format, name=id)
         except ValidationError as error:
-            fault = error.errors()[0]
-            several, refused = [], (invalid_part({**fault, "loc": ("body", *fault["loc"])}),)
+            several, refused = [], (first_problem(error),)
         except InputError as error:
             several, refused = [], (error.problem,)
         found += several

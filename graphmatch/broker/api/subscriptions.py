@@ -9,7 +9,6 @@ from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Query
-from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response
 
@@ -26,7 +25,7 @@ from graphmatch.broker.api.dependencies import (
     media_type_of,
 )
 from graphmatch.broker.api.guard import LINE_TYPES
-from graphmatch.broker.api.problems import invalid_part, problem_of
+from graphmatch.broker.api.problems import first_problem, problem_of, request_error
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of, read_key
 from graphmatch.broker.db.queries import WITH_MATCHES
@@ -100,7 +99,7 @@ async def subscribe(
     try:
         body = model.SubscriptionRequest.model_validate_json(data)
     except ValidationError as error:
-        raise RequestValidationError(_errors(error)) from error
+        raise request_error(error, "body") from error
     definition, settings = body.definition() or {}, body.settings()
     created = await service.subscribe(definition, settings, by.principal, key=idempotency_key)
     if created.ticket is None:  # An earlier request with the same key created it.
@@ -110,10 +109,6 @@ async def subscribe(
     receipt = _receipt(created, ticket_hash, by.root)
     response.headers["Location"] = receipt.links.self
     return receipt
-
-
-def _errors(error: ValidationError) -> list[dict[str, Any]]:
-    return [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
 
 
 async def _subscribe_lines(by: Caller, data: bytes) -> Response:
@@ -144,7 +139,7 @@ def _parsed_lines(data: bytes, limit: int) -> list[model.SubscriptionRequest | P
             if line.strip():
                 lines.append(model.SubscriptionRequest.model_validate_json(line))
         except ValidationError as error:
-            fault = invalid_part(_errors(error)[0])
+            fault = first_problem(error)
             place = Place("body", number, item=fault.where.item)
             lines.append(Problem(fault.what, place, fault.remedy))
     if not 0 < len(lines) <= limit:
@@ -215,6 +210,9 @@ async def renew(
 # -- links in emails ----------------------------------------------------------------------------
 
 
+_HTML: dict[str, Any] = {"response_class": HTMLResponse}
+
+
 def _page(text: str) -> HTMLResponse:
     page = "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>graphmatch</title>"
     meta = "<meta name='viewport' content='width=device-width'>"
@@ -222,21 +220,29 @@ def _page(text: str) -> HTMLResponse:
     return HTMLResponse(f"{page}{meta}{style}<h1>graphmatch</h1>{text}", headers=_PAGE_HEADERS)
 
 
-@router.get("/subscriptions/{id}/confirm", summary="Open the link that confirms an email address")
-@router.get("/subscriptions/{id}/unsubscribe", summary="Open the link that ends a subscription")
+@router.get(
+    "/subscriptions/{id}/confirm", summary="Open the link that confirms an email address", **_HTML
+)
+@router.get(
+    "/subscriptions/{id}/unsubscribe", summary="Open the link that ends a subscription", **_HTML
+)
 async def open_link(id: Id, by: TheCaller, _: Key = None) -> HTMLResponse:
     """Return a page with a button. The link changes nothing, as programs also open links."""
     action = "Confirm" if by.request.url.path.endswith("/confirm") else "End"
     return _page(f"<form method='post'><button>{action} subscription {escape(id)}</button></form>")
 
 
-@router.post("/subscriptions/{id}/confirm", summary="Confirm an email address")
-@router.post("/subscriptions/{id}/unsubscribe", summary="Unsubscribe with one click (RFC 8058)")
+@router.post("/subscriptions/{id}/confirm", summary="Confirm an email address", **_HTML)
+@router.post(
+    "/subscriptions/{id}/unsubscribe", summary="Unsubscribe with one click (RFC 8058)", **_HTML
+)
 async def follow_link(id: Id, by: TheCaller, key: Key = None) -> HTMLResponse:
     """Confirm or end a subscription with the key of a link in an email."""
     confirms, service = by.request.url.path.endswith("/confirm"), by.api.broker.subscriptions
     try:
-        row = await (service.confirm if confirms else service.unsubscribe_with_key)(id, key or "")
+        if not key:
+            raise NotFoundError(Problem("the link has no key", Place(id), "Use the whole link."))
+        row = await (service.confirm if confirms else service.unsubscribe_with_key)(id, key)
     except NotFoundError:
         await by.denied("subscription", id)
         raise

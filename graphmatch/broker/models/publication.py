@@ -11,6 +11,24 @@ from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
 
 
+class PublishOptions(Model):
+    """The query of a request that publishes.
+
+    Attributes
+    ----------
+    id
+        Id of a publication that has none.
+    split_by
+        How the body is split into publications.
+    base
+        Base of relative IRIs. The default is the id.
+    """
+
+    id: str | None = Field(None, max_length=2000)
+    split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = "auto"
+    base: str | None = Field(None, max_length=2000)
+
+
 class PublicationLine(Model):
     """A line of `application/x-ndjson`.
 
