@@ -250,6 +250,7 @@ def test_no_endpoint_is_forgotten(page_server: PageServer, options: ApiOptions) 
     bodies |= {
         "/v1/subscriptions:backtest": {"words": ["a"]},
         "/v1/subscriptions/{id}": {"name": "a"},
+        "/v1/subscriptions/{id}/replay": {"since": 0},
     }
     bodies |= {"/v1/publications/{seq}/query": {"facts": ["a"]}}
     answered = set()
@@ -265,6 +266,8 @@ def test_no_endpoint_is_forgotten(page_server: PageServer, options: ApiOptions) 
                 if answer.status != 401:
                     answered.add((method, template))
     open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz", "/docs")}
+    links = {f"/v1/subscriptions/{{id}}/{name}" for name in ("confirm", "unsubscribe")}  # With a key.
+    open_to_all |= {(method, link) for method in ("GET", "POST") for link in links}
     assert answered == {*open_to_all, ("OPTIONS", "/v1/publications")}
 
 
@@ -272,7 +275,7 @@ def test_what_if_on_the_page_needs_an_admin(
     page_server: PageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(type(page_server.page.insight), "what_if", lambda *_: asked.append(1))
+    monkeypatch.setattr(type(page_server.page.api.insight), "what_if", lambda *_: asked.append(1))
     with allowing(page_server, ApiOptions(local=False, hosts=None)):
         for scopes, status in ((("subscribe", "feeds"), 403), (("admin",), 200)):
             visitor = Visitor(page_server.port)
