@@ -196,11 +196,9 @@ class Client:
         """Change fields of a subscription; return it with the secret of a new webhook."""
         return self._json("PATCH", _own(id), ticket, json=_fields(fields))
 
-    def renew(
-        self, id: str, ticket: str | None = None, expires_in: int | None = None
-    ) -> dict[str, Any]:
-        """Set the end of a subscription, in seconds from now."""
-        return self._json("POST", f"{_own(id)}/renew", ticket, json={"expires_in": expires_in})
+    def renew(self, id: str, ticket: str | None = None, expires_in: int = 0) -> dict[str, Any]:
+        """Set the end of a subscription, in seconds from now. 0 is the longest validity."""
+        return self.change(id, ticket, expires_in=expires_in)
 
     def pause(self, id: str, ticket: str | None = None) -> dict[str, Any]:
         """Stop the matching of a subscription."""

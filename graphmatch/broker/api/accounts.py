@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from graphmatch.broker.api.dependencies import Number, TheCaller
-from graphmatch.broker.models.account import RevokedTokens, TokenList, TokenReceipt, TokenRequest
+from graphmatch.broker.models.account import TokenReceipt, TokenRequest, TokenView
 
 router = APIRouter(prefix="/v1")
 Name = Annotated[str | None, Query(max_length=100, description="Only tokens of this owner.")]
@@ -26,10 +26,11 @@ async def new_token(body: TokenRequest, by: TheCaller) -> TokenReceipt:
 
 
 @router.get("/tokens", summary="List tokens (admin)")
-async def list_tokens(by: TheCaller, owner: Name = None) -> TokenList:
-    """Return the newest 1,000 tokens, without their secrets."""
+async def list_tokens(by: TheCaller, owner: Name = None) -> dict[str, list[TokenView]]:
+    """Return the newest 1,000 tokens as `tokens`, without their secrets."""
     by.check("admin", open=False)
-    return TokenList.model_validate({"tokens": await by.api.broker.accounts.tokens(owner)})
+    rows = await by.api.broker.accounts.tokens(owner)
+    return {"tokens": [TokenView(**row) for row in rows]}
 
 
 @router.delete("/tokens/{number}", status_code=204, summary="Revoke a token (admin)")
@@ -44,9 +45,9 @@ async def revoke_token(number: Number, by: TheCaller) -> Response:
 @router.delete("/owners/{owner}/tokens", summary="Revoke all tokens of an owner (admin)")
 async def revoke_tokens(
     owner: Annotated[str, Path(max_length=100)], by: TheCaller
-) -> RevokedTokens:
-    """Make all tokens of an owner invalid."""
+) -> dict[str, int]:
+    """Make all tokens of an owner invalid; return their number as `revoked`."""
     by.check("admin", open=False)
     revoked = await by.api.broker.accounts.revoke_tokens(owner)
     await by.api.broker.accounts.note("revoked", owner, by.name)
-    return RevokedTokens(revoked=revoked)
+    return {"revoked": revoked}

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from sqlalchemy import insert, select, update
 
-from graphmatch.broker.api.dependencies import (
-    LISTED,
-    Before,
-    Caller,
-    Id,
-    Limit,
-    Number,
-    TheCaller,
-)
+from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.sse import PAGE
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
 from graphmatch.broker.db.store import counted
@@ -41,7 +33,7 @@ def _views(db: Connection, chosen: Select[Any]) -> list[DeliveryView]:
     views = []
     for row in db.execute(chosen).mappings():
         sent = select(matches.c.seq).where(matches.c.delivery == row["id"])
-        seqs = db.scalars(sent.order_by(matches.c.seq).limit(LISTED)).all()
+        seqs = db.scalars(sent.order_by(matches.c.seq).limit(deps.LISTED)).all()
         error = None if row["error"] is None else without_secrets(row["error"])
         values = {**row, "subscription": row["public_id"], "error": error, "matches": seqs}
         views.append(DeliveryView(**values))
@@ -50,7 +42,7 @@ def _views(db: Connection, chosen: Select[Any]) -> list[DeliveryView]:
 
 @router.get("/subscriptions/{id}/deliveries", summary="List deliveries")
 async def list_deliveries(
-    id: Id, by: TheCaller, before: Before = None, limit: Limit = PAGE
+    id: deps.Id, by: deps.TheCaller, before: deps.Before = None, limit: deps.Limit = PAGE
 ) -> DeliveriesPage:
     """Return the deliveries of a subscription, newest first."""
     row = await by.subscription(id)
@@ -63,21 +55,21 @@ async def list_deliveries(
     return DeliveriesPage(deliveries=views, next=next)
 
 
-async def _view(by: Caller, number: int) -> DeliveryView:
+async def _view(by: deps.Caller, number: int) -> DeliveryView:
     chosen = _DELIVERIES.where(deliveries.c.id == number)
     (view,) = await by.read(lambda db: _views(db, chosen))
     return view
 
 
 @router.get("/deliveries/{number}", summary="Read a delivery")
-async def get_delivery(number: Number, by: TheCaller) -> DeliveryView:
+async def get_delivery(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
     """Return the state of a delivery."""
     await by.owned("delivery", number, reading=False)
     return await _view(by, number)
 
 
 @router.post("/deliveries/{number}/retry", status_code=202, summary="Retry a delivery")
-async def retry(number: Number, by: TheCaller) -> DeliveryView:
+async def retry(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
     """Send a delivery now that failed or waits for its next attempt."""
     await by.owned("delivery", number, reading=False)
     if (await _view(by, number)).state == "delivered":
@@ -94,7 +86,7 @@ async def retry(number: Number, by: TheCaller) -> DeliveryView:
 
 
 @router.post("/subscriptions/{id}/test", status_code=202, summary="Send a test message")
-async def test(id: Id, by: TheCaller) -> DeliveryView:
+async def test(id: deps.Id, by: deps.TheCaller) -> DeliveryView:
     """Send a message of the type `test` to the sink. It has no matches."""
     row = await by.subscription(id)
     number = await by.api.broker.store.write(lambda db: _enqueue(db, by, row, "test"))
@@ -102,7 +94,7 @@ async def test(id: Id, by: TheCaller) -> DeliveryView:
 
 
 @router.post("/subscriptions/{id}/replay", status_code=202, summary="Send matches again")
-async def replay(id: Id, body: Replay, by: TheCaller) -> DeliveryView:
+async def replay(id: deps.Id, body: Replay, by: deps.TheCaller) -> DeliveryView:
     """Send the matches after `since` again, in one message of the type `digest`.
 
     One replay has at most 100 matches, which the answer lists. It leaves out matches whose
@@ -111,7 +103,7 @@ async def replay(id: Id, body: Replay, by: TheCaller) -> DeliveryView:
     row = await by.subscription(id)
     waiting = select(deliveries.c.id).where(deliveries.c.id == matches.c.delivery, WAITING).exists()
     mine = (matches.c.subscription == row["number"]) & (matches.c.seq > body.since)
-    chosen = select(matches.c.seq).where(mine, ~waiting).order_by(matches.c.seq).limit(LISTED)
+    chosen = select(matches.c.seq).where(mine, ~waiting).order_by(matches.c.seq).limit(deps.LISTED)
 
     def work(db: Connection) -> int:
         seqs = db.scalars(chosen).all()
@@ -125,7 +117,7 @@ async def replay(id: Id, body: Replay, by: TheCaller) -> DeliveryView:
     return await _sent(by, row, await by.api.broker.store.write(work))
 
 
-def _enqueue(db: Connection, by: Caller, row: RowMapping, kind: str) -> int:
+def _enqueue(db: Connection, by: deps.Caller, row: RowMapping, kind: str) -> int:
     """Insert a delivery that is due now; return its number."""
     if row["sink"]["kind"] not in PUSHED or row["state"] not in ("active", "paused"):
         what = f"the broker sends nothing to this subscription (state: {row['state']})"
@@ -138,6 +130,6 @@ def _enqueue(db: Connection, by: Caller, row: RowMapping, kind: str) -> int:
     return number
 
 
-async def _sent(by: Caller, row: RowMapping, number: int) -> DeliveryView:
+async def _sent(by: deps.Caller, row: RowMapping, number: int) -> DeliveryView:
     by.api.on_matched([row["number"]])
     return await _view(by, number)

@@ -1,7 +1,7 @@
 """The guard in front of all endpoints: limits of requests, and their observation.
 
-The guard gives each request an id. It stops reading a body at the limit, including compressed
-bodies and those without a length, and when no data arrives for a while. It refuses requests that a
+The guard gives each request an id. It stops reading a body at the limit, even without a length, and
+when no data arrives for a while. It refuses requests that a
 browser sends for another site (a wrong ``Host``, a foreign ``Origin``).
 """
 
@@ -11,7 +11,6 @@ import asyncio
 import re
 import secrets
 import time
-import zlib
 from collections.abc import Callable
 from urllib.parse import parse_qsl, urlsplit
 
@@ -146,52 +145,28 @@ class _Body:
         self._guard, self._receive, self._limit = guard, receive, guard.limit(scope, headers)
         self._encoding = headers.get("content-encoding", "identity").strip().lower()
         self._length = headers.get("content-length", "")
-        self._gzip = zlib.decompressobj(31) if self._encoding in ("gzip", "x-gzip") else None
-        self._size = self._received = 0
-        self._ended = False
+        self._received, self._ended = 0, False
 
     async def next(self) -> Message:
-        """Return the next part of the body, decompressed."""
+        """Return the next part of the body."""
         if self._ended:
             return await self._receive()
-        if self._gzip is None and self._encoding not in ("", "identity"):
-            problem = Problem(
-                "unsupported content encoding", Place("Content-Encoding"), "Send gzip or identity."
-            )
-            raise HttpError(415, problem, {"Accept-Encoding": "gzip, identity"})
+        if self._encoding not in ("", "identity"):
+            what, remedy = "unsupported content encoding", "Send the body without compression."
+            problem = Problem(what, Place("Content-Encoding"), remedy)
+            raise HttpError(415, problem, {"Accept-Encoding": "identity"})
+        too_large = f"a body of more than {self._limit:,} bytes"
         # A client with a slightly larger body reads the response only after it has sent the body.
         if self._length.isdecimal() and int(self._length[:18]) > 2 * self._limit:
-            raise self._too_large()
-        message = await self._guard.received(self._receive)
-        if message["type"] != "http.request":
-            return message
-        data, more = message.get("body", b""), message.get("more_body", False)
-        self._ended = not more
-        self._received += len(data)
-        if self._gzip is not None:
-            data = self._decompressed(self._gzip, data)
-        self._size += len(data)
-        if max(self._size, self._received) > self._limit:
-            while more and self._received <= 2 * self._limit:
-                message = await self._guard.received(self._receive)
-                self._received += len(message.get("body", b""))
-                more = message.get("more_body", False)
-            raise self._too_large()
-        return {"type": "http.request", "body": data, "more_body": more}
-
-    def _too_large(self) -> HttpError:
-        return _refusal(413, f"a body of more than {self._limit:,} bytes", "Send several requests.")
-
-    def _decompressed(self, gzip: zlib._Decompress, data: bytes) -> bytes:
-        """Return decompressed data up to the limit."""
-        try:
-            data = gzip.decompress(data, self._limit - self._size + 1)
-        except zlib.error as error:
-            raise _refusal(400, f"the body is not gzip: {error}", "Compress it again.") from error
-        if gzip.unused_data or (self._ended and not gzip.eof and not gzip.unconsumed_tail):
-            end = "data follows its end" if gzip.unused_data else "it ends early"
-            raise _refusal(400, f"the body is not gzip: {end}", "Compress it again.")
-        return data
+            raise _refusal(413, too_large, "Send several requests.")
+        while True:
+            message = await self._guard.received(self._receive)
+            self._received += len(message.get("body", b""))
+            self._ended = not message.get("more_body", False)
+            if self._received <= self._limit:
+                return message
+            if self._ended or self._received > 2 * self._limit:
+                raise _refusal(413, too_large, "Send several requests.")
 
 
 def _refusal(status: int, what: str, remedy: str) -> HttpError:

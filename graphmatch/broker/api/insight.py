@@ -12,16 +12,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from sqlalchemy import true
 
-from graphmatch.broker.api.dependencies import (
-    MAX_NUMBER,
-    Caller,
-    Id,
-    Number,
-    TheCaller,
-    document_body,
-    media_type_of,
-    unknown,
-)
+from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db import queries
@@ -94,7 +85,7 @@ class Explanation(Answer):
 
 
 @router.post("/subscriptions:backtest", summary="Test a subscription on stored publications")
-async def backtest(body: QueryDefinition, by: TheCaller) -> BacktestResult:
+async def backtest(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
     """Return the stored publications that a subscription would have matched, and near misses.
 
     The search ends after some ten seconds. Relaxed matches lack one condition.
@@ -105,14 +96,14 @@ async def backtest(body: QueryDefinition, by: TheCaller) -> BacktestResult:
 
 
 @router.post("/subscriptions:preview", summary="Preview a subscription while a user writes it")
-async def preview(body: QueryDefinition, by: TheCaller) -> BacktestResult:
+async def preview(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
     """Return the same for recent publications within about a second."""
     by.check("subscribe")
     insight = by.api.insight
     return await insight.ask(insight.preview, body.definition() or {}, by.root)
 
 
-async def publication_of(by: Caller, seq: int) -> StoredPublication:
+async def publication_of(by: deps.Caller, seq: int) -> StoredPublication:
     """Return a stored publication. The audit log gets requests for a missing one."""
     row = await by.read(lambda db: queries.item(db, seq))
     if row is None:
@@ -123,7 +114,7 @@ async def publication_of(by: Caller, seq: int) -> StoredPublication:
 
 
 @router.get("/publications/{seq}/facts", summary="List the facts of a publication")
-async def facts(seq: Number, by: TheCaller) -> FactHierarchies:
+async def facts(seq: deps.Number, by: deps.TheCaller) -> FactHierarchies:
     """Return facts of a publication for a query, and their generalisations in the ontology.
 
     Each has the number of recent publications that contain it.
@@ -134,7 +125,7 @@ async def facts(seq: Number, by: TheCaller) -> FactHierarchies:
 
 
 @router.post("/publications/{seq}/query", summary="Create a query from facts")
-async def query_of(seq: Number, body: ChosenFacts, by: TheCaller) -> ExampleQuery:
+async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> ExampleQuery:
     """Return the query for some facts of a publication."""
     by.check("subscribe")
     insight = by.api.insight
@@ -147,9 +138,9 @@ async def query_of(seq: Number, body: ChosenFacts, by: TheCaller) -> ExampleQuer
 
 @router.get("/subscriptions/{id}/why", summary="Explain why a publication matches or not")
 async def why(
-    id: Id,
-    by: TheCaller,
-    publication: Annotated[int, Query(ge=1, le=MAX_NUMBER, description="Number in the log.")],
+    id: deps.Id,
+    by: deps.TheCaller,
+    publication: Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")],
 ) -> Explanation:
     """Return why a subscription matches any stored publication, or the first failed condition."""
     row, insight = await by.subscription(id), by.api.insight
@@ -167,16 +158,16 @@ async def why(
 @router.post(
     "/ontology:what-if",
     summary="Test another ontology (admin)",
-    openapi_extra=document_body({**dict.fromkeys(ONTOLOGY_TYPES), "text/turtle": _LINE}),
+    openapi_extra=deps.document_body({**dict.fromkeys(ONTOLOGY_TYPES), "text/turtle": _LINE}),
 )
-async def what_if(by: TheCaller) -> Difference:
+async def what_if(by: deps.TheCaller) -> Difference:
     """Return the subscriptions that would gain or lose recent matches. Nothing is changed.
 
     The body must contain imported ontologies, because the broker does not fetch them.
     """
     by.check("admin")
     name, insight = (
-        f"body{ONTOLOGY_TYPES[media_type_of(by.request, ONTOLOGY_TYPES)]}",
+        f"body{ONTOLOGY_TYPES[deps.media_type_of(by.request, ONTOLOGY_TYPES)]}",
         by.api.insight,
     )
     upload = Upload(name, await by.request.body())
@@ -184,7 +175,7 @@ async def what_if(by: TheCaller) -> Difference:
 
 
 @router.get("/subscription-health", summary="Find faults of subscriptions")
-async def health(by: TheCaller) -> HealthReport:
+async def health(by: deps.TheCaller) -> HealthReport:
     """Return subscriptions that never match, are duplicates, or are not delivered.
 
     Owners and the local user get their own, an admin all, and a client with a ticket one.
@@ -193,11 +184,11 @@ async def health(by: TheCaller) -> HealthReport:
     return await insight.ask(insight.health, _whose(by), includes_broker=all_rows)
 
 
-def _whose(by: Caller) -> ColumnElement[bool]:
+def _whose(by: deps.Caller) -> ColumnElement[bool]:
     """Return the condition of the subscriptions in a health report."""
     if by.owner is not None:
         by.check("subscribe")
         return true() if by.principal.is_admin else subscriptions.c.owner == by.owner
     if by.ticket is None:
-        raise unknown(f"this needs a ticket, or the token of an owner{by.why}")
+        raise deps.unknown(f"this needs a ticket, or the token of an owner{by.why}")
     return subscriptions.c.ticket == digest_of(by.ticket)

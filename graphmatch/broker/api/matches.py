@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Header
 from starlette.responses import Response, StreamingResponse
 
-from graphmatch.broker.api.dependencies import (
-    MAX_NUMBER,
-    Caller,
-    Id,
-    Limit,
-    Number,
-    Since,
-    TheReader,
-    content_of,
-)
+from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.insight import ExplainedMatch, publication_of
 from graphmatch.broker.api.sse import PAGE
 from graphmatch.broker.app.errors import BusyError, NotFoundError, TooManyRequestsError
@@ -37,7 +28,7 @@ _EVENT = 'id: 41\nevent: match\ndata: {"seq": 41, …}\n\n'
 
 @router.get("/subscriptions/{id}/matches", summary="List matches")
 async def list_matches(
-    id: Id, by: TheReader, since: Since = None, limit: Limit = PAGE
+    id: deps.Id, by: deps.TheReader, since: deps.Since = None, limit: deps.Limit = PAGE
 ) -> MatchesPage:
     """Return the stored matches after `since`, oldest first."""
     row, root = await by.subscription(id, reading=True), by.root
@@ -57,16 +48,18 @@ async def list_matches(
     summary="Stream matches",
     response_class=StreamingResponse,
     responses={
-        **content_of("text/event-stream", description="Events called `match`.", example=_EVENT),
+        **deps.content_of(
+            "text/event-stream", description="Events called `match`.", example=_EVENT
+        ),
         204: {"description": "The subscription has ended, and there are no more matches."},
     },
 )
 async def events(
-    id: Id,
-    by: TheReader,
-    since: Since = None,
+    id: deps.Id,
+    by: deps.TheReader,
+    since: deps.Since = None,
     last_event_id: Annotated[
-        int | None, Header(ge=0, le=MAX_NUMBER, description="Id of the last received event.")
+        int | None, Header(ge=0, le=deps.MAX_NUMBER, description="Id of the last received event.")
     ] = None,
 ) -> Response:
     """Stream matches as server-sent events: all after `since`, and then new ones.
@@ -106,7 +99,7 @@ _FORMATS = {
 
 def _feed(format: str) -> dict[str, Any]:
     media_type = _FORMATS[format][1]
-    responses = content_of(media_type, schema={} if format == "json" else {"type": "string"})
+    responses = deps.content_of(media_type, schema={} if format == "json" else {"type": "string"})
     responses[304] = {"description": "The feed has not changed."}
     summary = f"Read the newest matches as a feed ({media_type})"
     return {"summary": summary, "response_class": Response, "responses": responses}
@@ -116,7 +109,9 @@ def _feed(format: str) -> dict[str, Any]:
 @router.get("/subscriptions/{id}/feed.rss", **_feed("rss"))
 @router.get("/subscriptions/{id}/feed.json", **_feed("json"))
 async def feed(
-    id: Id, by: TheReader, if_none_match: Annotated[str | None, Header(max_length=1000)] = None
+    id: deps.Id,
+    by: deps.TheReader,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return the newest matches as a feed, with an entity tag for conditional requests."""
     render, media_type = _FORMATS[by.request.url.path.rpartition(".")[2]]
@@ -137,7 +132,7 @@ async def feed(
     return Response(content, media_type=media_type, headers=headers)
 
 
-async def _match(seq: int, by: Caller) -> MatchView:
+async def _match(seq: int, by: deps.Caller) -> MatchView:
     row, root = await by.read(lambda db: match_of(db, seq)), by.root
     if row is None:
         raise NotFoundError(Problem("the match was deleted", Place(str(seq)), "List the matches."))
@@ -145,14 +140,14 @@ async def _match(seq: int, by: Caller) -> MatchView:
 
 
 @router.get("/matches/{seq}", summary="Read a match")
-async def get_match(seq: Number, by: TheReader) -> MatchView:
+async def get_match(seq: deps.Number, by: deps.TheReader) -> MatchView:
     """Return a match with all stored solutions."""
     await by.owned("match", seq, reading=True)
     return await _match(seq, by)
 
 
 @router.get("/matches/{seq}/why", summary="Explain a match")
-async def get_why(seq: Number, by: TheReader) -> ExplainedMatch:
+async def get_why(seq: deps.Number, by: deps.TheReader) -> ExplainedMatch:
     """Return a match with its reasons, by the current ontology and query."""
     row, insight = await by.owned("match", seq, reading=True), by.api.insight
     match = await _match(seq, by)

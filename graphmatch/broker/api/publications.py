@@ -17,21 +17,7 @@ from pydantic import ValidationError
 from pyoxigraph import RdfFormat, parse, serialize
 from sqlalchemy import select
 
-from graphmatch.broker.api.dependencies import (
-    LISTED,
-    MAX_KEY,
-    Before,
-    Caller,
-    IdempotencyKey,
-    Limit,
-    Number,
-    TheCaller,
-    caller_of,
-    content_of,
-    document_body,
-    media_type_of,
-    preferred,
-)
+from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.guard import LINE_TYPES
 from graphmatch.broker.api.problems import CONSTRAINTS, HttpError, first_problem, request_error
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
@@ -51,7 +37,20 @@ if TYPE_CHECKING:
 LDP = "http://www.w3.org/ns/ldp"
 _EVENT = "application/cloudevents+json"
 _BATCH = "application/cloudevents-batch+json"
-_RDF = {
+_DETECTED = {
+    "": None,
+    "application/atom+xml": None,
+    "application/feed+json": None,
+    "application/json": None,
+    "application/octet-stream": None,
+    "application/rdf+xml": None,
+    "application/rss+xml": None,
+    "application/xml": None,
+    "text/plain": None,
+    "text/xml": None,
+}
+"""Media types whose syntax is detected from the content."""
+_FORMATS = _DETECTED | {
     "text/turtle": "ttl",
     "application/n-triples": "nt",
     "application/n-quads": "nq",
@@ -59,20 +58,7 @@ _RDF = {
     "application/ld+json": "jsonld",
     "text/n3": "n3",
 }
-_DETECTED = (
-    "",
-    "application/atom+xml",
-    "application/feed+json",
-    "application/json",
-    "application/octet-stream",
-    "application/rdf+xml",
-    "application/rss+xml",
-    "application/xml",
-    "text/plain",
-    "text/xml",
-)
-"""Media types whose syntax is detected from the content."""
-ACCEPTED = (*_RDF, *filter(None, _DETECTED), *LINE_TYPES, _EVENT, _BATCH)
+ACCEPTED = (*filter(None, _FORMATS), *LINE_TYPES, _EVENT, _BATCH)
 """Media types that can be published."""
 _WRITTEN = {
     "application/ld+json": RdfFormat.JSON_LD,
@@ -84,7 +70,7 @@ _CLOUD = (
     '{"specversion": "1.0", "id": "1", "source": "urn:example:shop", "type": "org.example.offer", '
     '"datacontenttype": "text/turtle", "data": "<urn:example:offer:1> a <urn:example:Laptop> ."}'
 )
-_BODY = document_body(
+_BODY = deps.document_body(
     dict.fromkeys(ACCEPTED)
     | {
         "text/turtle": "<urn:example:offer:1> a <urn:example:Laptop> .",
@@ -107,9 +93,9 @@ router = APIRouter(prefix="/v1")
 
 @router.post("/publications", status_code=202, summary="Publish", openapi_extra=_BODY)
 async def publish(
-    by: TheCaller,
+    by: deps.TheCaller,
     options: Annotated[model.PublishOptions, Query()],
-    idempotency_key: IdempotencyKey = None,
+    idempotency_key: deps.IdempotencyKey = None,
 ) -> model.PublishReceipt:
     """Publish RDF in any syntax, a feed, CloudEvents, or many documents as lines of JSON.
 
@@ -120,7 +106,10 @@ async def publish(
     `id`.
     """
     by.check("publish", anonymous=True)
-    media_type, service = media_type_of(by.request, (*ACCEPTED, "")), by.api.broker.publications
+    media_type, service = (
+        deps.media_type_of(by.request, (*ACCEPTED, "")),
+        by.api.broker.publications,
+    )
     _check_charset(by.request.headers.get("content-type", ""), media_type)
     data = await by.request.body()
     if media_type in (*LINE_TYPES, _EVENT, _BATCH):
@@ -131,7 +120,7 @@ async def publish(
     else:
         accepted = await service.publish(
             data,
-            format=_RDF.get(media_type),
+            format=_FORMATS[media_type],
             name=options.id,
             split_by=options.split_by,
             base=options.base,
@@ -145,13 +134,13 @@ async def publish(
 
 async def publish_now(request: Request) -> Response:
     """Answer a request for `publish`. This takes half the time of FastAPI's dependencies."""
-    by, key = await caller_of(request), request.headers.get("idempotency-key", "")
+    by, key = await deps.caller_of(request), request.headers.get("idempotency-key", "")
     by.check("publish", anonymous=True)
     try:
         options = model.PublishOptions.model_validate(dict(request.query_params))
     except ValidationError as error:
         raise request_error(error, "query") from error
-    if len(key) > MAX_KEY:
+    if len(key) > deps.MAX_KEY:
         raise HttpError(
             422, Problem("the key is too long", Place("Idempotency-Key"), "Shorten it.")
         )
@@ -257,7 +246,7 @@ async def publishing() -> Response:
     "/publications",
     summary="List publications",
     response_class=Response,
-    responses=content_of(
+    responses=deps.content_of(
         *_LISTS,
         description="Addresses of publications, under `contains`.",
         schema={"type": "object"},
@@ -265,7 +254,7 @@ async def publishing() -> Response:
     ),
 )
 async def list_publications(
-    by: TheCaller, before: Before = None, limit: Limit = LISTED
+    by: deps.TheCaller, before: deps.Before = None, limit: deps.Limit = deps.LISTED
 ) -> Response:
     """Return the addresses of publications, newest first, as an LDN inbox does.
 
@@ -273,7 +262,7 @@ async def list_publications(
     owner, such as items of feeds.
     """
     by.check("publish")
-    media_type = preferred(by.request.headers.get("accept"), _LISTS)
+    media_type = deps.preferred(by.request.headers.get("accept"), _LISTS)
     own, table = f"{by.root}/v1/publications", publications.c
     chosen = select(table.seq).where(_readable(by)).order_by(table.seq.desc()).limit(limit)
     if before is not None:
@@ -286,7 +275,7 @@ async def list_publications(
     return Response(json.dumps(content), media_type=media_type, headers=headers)
 
 
-def _readable(by: Caller) -> ColumnElement[bool]:
+def _readable(by: deps.Caller) -> ColumnElement[bool]:
     """Return the condition of publications that a client may read because of its token."""
     table = publications.c
     if by.principal.is_admin:
@@ -297,7 +286,7 @@ def _readable(by: Caller) -> ColumnElement[bool]:
     return mine | table.owner.is_(None) if by.is_local else mine
 
 
-_PUBLICATION = content_of(*_WRITTEN, description="The publication in the accepted syntax.")
+_PUBLICATION = deps.content_of(*_WRITTEN, description="The publication in the accepted syntax.")
 _PUBLICATION[200]["content"] |= {
     "application/ld+json": {"schema": {}},
     "application/json": {"schema": {"$ref": "#/components/schemas/PublicationView"}},
@@ -310,14 +299,14 @@ _PUBLICATION[200]["content"] |= {
     response_class=Response,
     responses=_PUBLICATION,
 )
-async def get_publication(seq: Number, by: TheCaller) -> Response:
+async def get_publication(seq: deps.Number, by: deps.TheCaller) -> Response:
     """Return a publication as JSON-LD, N-Triples or Turtle, or its state as JSON.
 
     Its publisher may read it, and the owners of subscriptions that it matched.
     """
     if by.owner is None and by.ticket is None:
         by.check("publish")
-    media_type = preferred(by.request.headers.get("accept"), (*_WRITTEN, "application/json"))
+    media_type = deps.preferred(by.request.headers.get("accept"), (*_WRITTEN, "application/json"))
     row = await by.read(lambda db: _publication(db, seq, by))
     if row is None:
         await by.denied("publication", str(seq))
@@ -332,7 +321,7 @@ async def get_publication(seq: Number, by: TheCaller) -> Response:
     return Response(content, media_type=media_type, headers=headers)
 
 
-def _publication(db: Connection, seq: int, by: Caller) -> RowMapping | None:
+def _publication(db: Connection, seq: int, by: deps.Caller) -> RowMapping | None:
     """Return the row of a publication that a client may read."""
     allowed = publications.c.seq < 0 if by.ticket is not None else _readable(by)
     if by.ticket is not None or (by.owner is not None and by.principal.may("subscribe")):

@@ -46,15 +46,3 @@ class TokenView(Answer):
     created_at: Time
     expires_at: Time | None = None
     revoked_at: Time | None = None
-
-
-class TokenList(Answer):
-    """The tokens of an owner, or of all owners."""
-
-    tokens: list[TokenView]
-
-
-class RevokedTokens(Answer):
-    """The number of revoked tokens."""
-
-    revoked: int

@@ -20,8 +20,6 @@ from graphmatch.broker.models.base import (
 from graphmatch.broker.models.problem import ProblemAnswer
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 
-_Seconds = Annotated[int, Field(ge=0, le=10**9)]
-
 
 class Sink(Model):
     """The target of matches. Clients of `sse` and `feed` fetch them, all others receive them.
@@ -93,7 +91,8 @@ class SubscriptionChange(QueryDefinition):
     name
         Name of the subscription in messages.
     expires_in
-        Validity in seconds from now. 0 is the longest validity. The default is 30 days.
+        Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
+        The default is 30 days.
     digest
         Times of digests: `{"every": seconds}` or `{"at": ["08:00"], "zone": "Europe/Berlin"}`.
         `null` removes them.
@@ -107,7 +106,7 @@ class SubscriptionChange(QueryDefinition):
 
     name: str | None = Field(None, max_length=200)
     sink: Sink | None = None
-    expires_in: _Seconds | None = None
+    expires_in: int | None = Field(None, ge=0, le=10**9)
     digest: dict[str, Any] | None = Field(None, examples=[{"at": ["08:00"], "zone": "UTC"}])
     quiet_hours: dict[str, Any] | None = Field(None, examples=[{"from": "22:00", "to": "07:00"}])
     state: Literal["active", "paused"] | None = None
@@ -138,20 +137,6 @@ class SubscriptionRequest(SubscriptionChange):
     )
 
     state: Literal["active"] | None = None
-
-
-class Renewal(Model):
-    """The new validity of a subscription.
-
-    Attributes
-    ----------
-    expires_in
-        Seconds from now. The default is 30 days, and 0 is the longest validity.
-    """
-
-    model_config = example({"expires_in": 60})
-
-    expires_in: _Seconds | None = None
 
 
 class Replay(Model):

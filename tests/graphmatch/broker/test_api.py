@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import socket
 from collections.abc import Iterator
@@ -166,7 +165,6 @@ def test_a_feed_is_published_under_any_media_type(live_broker: LiveBroker) -> No
 def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
     limits = BrokerLimits(body_bytes=1000, publications=3)
     fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
-    gz = TURTLE | {"Content-Encoding": "gzip"}
     with LiveBroker(tmp_path, limits=limits) as live_broker:
 
         def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
@@ -175,13 +173,8 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
         check(sent(large, TURTLE), 413)
         pieces: Any = iter([fine, b" " * 500, b" " * 500])
         check(sent(pieces, TURTLE, encode_chunked=True), 413)
-        assert sent(gzip.compress(fine), gz).status == 202
-        check(sent(gzip.compress(fine) + gzip.compress(b"#"), gz), 400, "data follows its end")
-        check(sent(gzip.compress(large), gz), 413)
-        check(sent(gzip.compress(b" " * 10**8)[:900], gz), 413)
-        check(sent(gzip.compress(fine)[:-3], gz), 400, "it ends early")
-        check(sent(fine, gz), 400, "not gzip")
-        check(sent(fine, TURTLE | {"Content-Encoding": "br"}), 415)
+        assert sent(fine, TURTLE).status == 202
+        check(sent(fine, TURTLE | {"Content-Encoding": "gzip"}), 415)
         check(sent(fine, TURTLE | {"Content-Length": "9" * 19}), 413)
         many = "\n".join(json.dumps({"data": fine.decode()}) for _ in range(4))
         check(sent(many.encode(), LINES), 422, "more than 3 publications")
@@ -722,7 +715,7 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) 
         ("/v1/subscriptions", {"words": ["a", "b\0"]}, "words"),
         ("/v1/subscriptions:backtest", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
         ("/v1/feeds", {"url": "https://example.org/", "title": "\0"}, "title"),
-        ("/v1/subscriptions/a%00b/renew", None, "path"),
+        ("/v1/subscriptions/a%00b/test", None, "path"),
     ],
 )
 def test_a_nul_is_refused_and_its_field_named(

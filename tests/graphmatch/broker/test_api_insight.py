@@ -192,7 +192,7 @@ def test_matches_and_misses_are_explained(live_broker: LiveBroker) -> None:
     noted = audited(live_broker)
     with pytest.raises(BrokerError, match="there is no such publication"):
         client.why_not(made.id, 9999, made.ticket)
-    with pytest.raises(BrokerError, match="no such subscription"):
+    with pytest.raises(BrokerError, match="subscription"):
         client.why_not(made.id, 1, "gmt_no")
     assert audited(live_broker) == noted + 2
     path = f"/v1/subscriptions/{made.id}/why?publication=1"
@@ -306,7 +306,9 @@ def test_feeds_are_added_listed_and_removed(
     assert said.status == 201
     assert said.headers["location"] == f"{live_broker.url}/v1/feeds/{said.json['id']}"
     client.remove_feed(said.json["id"])
-    check(live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "not the address")
+    check(
+        live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "not the address"
+    )
     noted = audited(live_broker)
     for method in ("GET", "DELETE"):
         check(live_broker.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")

@@ -266,7 +266,9 @@ def test_no_endpoint_is_forgotten(page_server: PageServer, options: ApiOptions) 
                 if answer.status != 401:
                     answered.add((method, template))
     open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz", "/docs")}
-    links = {f"/v1/subscriptions/{{id}}/{name}" for name in ("confirm", "unsubscribe")}  # With a key.
+    links = {
+        f"/v1/subscriptions/{{id}}/{name}" for name in ("confirm", "unsubscribe")
+    }  # With a key.
     open_to_all |= {(method, link) for method in ("GET", "POST") for link in links}
     assert answered == {*open_to_all, ("OPTIONS", "/v1/publications")}
 
