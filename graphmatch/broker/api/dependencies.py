@@ -312,10 +312,11 @@ async def local_owner(broker: Broker) -> int:
     new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
 
     def work(db: Connection) -> int:
-        return int(db.scalar(mine) or db.execute(new.returning(owners.c.id)).scalar_one())
+        number: int | None = db.scalar(mine)
+        return number or db.execute(new.returning(owners.c.id)).scalar_one()
 
-    number = await broker.store.read(lambda db: db.scalar(mine))
-    return int(number or await broker.store.write(work))
+    number: int | None = await broker.store.read(lambda db: db.scalar(mine))
+    return number or await broker.store.write(work)
 
 
 TheApi = Annotated[Api, Depends(api_of)]

@@ -167,8 +167,10 @@ async def change(
 ) -> model.SubscriptionUpdate:
     """Change the fields of the body. A new query matches publications that are accepted later."""
     await by.subscription(id)  # The audit log gets refusals.
-    changes = {"definition": body.definition(), "settings": body.settings(), "state": body.state}
-    secret = await by.api.broker.subscriptions.change(id, by.principal, by.ticket, **changes)
+    definition, settings, state = body.definition(), body.settings(), body.state
+    secret = await by.api.broker.subscriptions.change(
+        id, by.principal, by.ticket, definition=definition, settings=settings, state=state
+    )
     view = _view(await by.subscription(id), by.root)
     return model.SubscriptionUpdate(subscription=view, secret=secret)
 

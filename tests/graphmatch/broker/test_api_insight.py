@@ -18,7 +18,6 @@ from graphmatch.broker.client import BrokerError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import audit
 from graphmatch.broker.feeds import opml
-from graphmatch.broker.feeds.opml import parse_feed_list
 from graphmatch.broker.insight import insight_service
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process
 from tests.graphmatch.broker.page_client import Polled
@@ -329,7 +328,7 @@ def test_opml_is_imported_and_exported(live_broker: LiveBroker) -> None:
     assert ["soup" in one["what"] for one in said["problems"]] == [True]
     assert client.import_feeds(body)["added"] == 0
     exported = client.export_feeds()
-    found = {one.url: one.title for one in parse_feed_list(exported.encode(), "opml")}
+    found = {one.url: one.title for one in opml.parse_feed_list(exported.encode(), "opml")}
     assert found["https://opml.example/1?a&b"] == 'A & "B"'
     assert set(found) == {one["url"] for one in client.feeds()}
     answer = live_broker.call("GET", "/v1/feeds.opml")
