@@ -268,8 +268,9 @@ async def api_of(request: Request) -> Api:
 def address_of(request: Request) -> str:
     """Return the address of a client. A proxy adds it to the end of ``X-Forwarded-For``."""
     host = request.client.host if request.client is not None else ""
-    forwarded = request.headers.get("x-forwarded-for") if host in ("127.0.0.1", "::1") else None
-    return (forwarded or host).rpartition(",")[2].strip()[:100]
+    if host in ("127.0.0.1", "::1"):
+        host = ",".join(request.headers.getlist("x-forwarded-for")) or host
+    return host.rpartition(",")[2].strip()[:100]
 
 
 async def caller_of(request: Request) -> Caller:
@@ -308,7 +309,6 @@ async def _authenticated(caller: Caller) -> Caller:
 async def local_owner(broker: Broker) -> int:
     """Return the number of the local owner, who is created if needed."""
     mine = select(owners.c.id).where(owners.c.name == LOCAL)
-
     new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
 
     def work(db: Connection) -> int:

@@ -22,7 +22,7 @@ from graphmatch.broker.insight.explanations import Reasons
 from graphmatch.broker.insight.insight_service import Upload
 from graphmatch.broker.insight.query_by_example import FactHierarchies
 from graphmatch.broker.insight.what_if import Difference
-from graphmatch.broker.models.base import EXAMPLE_ID, EXAMPLE_QUERY, Answer, Model, example
+from graphmatch.broker.models.base import EXAMPLE_ID, Answer, Model, example
 from graphmatch.broker.models.findings import HealthReport
 from graphmatch.broker.models.match import MatchView
 from graphmatch.broker.models.stored_publication import PublicationRef, StoredPublication
@@ -51,12 +51,6 @@ class ChosenFacts(Model):
     model_config = example({"facts": ["0123456789abcdef"]})
 
     facts: list[str] = Field(min_length=1, max_length=1000)
-
-
-class ExampleQuery(Answer):
-    """A query for the field `query` of a subscription."""
-
-    query: str = Field(examples=[EXAMPLE_QUERY])
 
 
 class ExplainedMatch(Answer):
@@ -125,15 +119,15 @@ async def facts(seq: deps.Number, by: deps.TheCaller) -> FactHierarchies:
 
 
 @router.post("/publications/{seq}/query", summary="Create a query from facts")
-async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> ExampleQuery:
-    """Return the query for some facts of a publication."""
+async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> dict[str, str]:
+    """Return the `query` of a subscription for some facts of a publication."""
     by.check("subscribe")
     insight = by.api.insight
     query = await insight.ask(insight.query_of, await publication_of(by, seq), body.facts)
     if not query:
         what, remedy = "the publication has none of these facts", "Send keys of its facts."
         raise InvalidRequestError(Problem(what, Place("body", item="facts"), remedy))
-    return ExampleQuery(query=query)
+    return {"query": query}
 
 
 @router.get("/subscriptions/{id}/why", summary="Explain why a publication matches or not")

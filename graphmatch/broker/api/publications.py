@@ -110,7 +110,6 @@ async def publish(
         deps.media_type_of(by.request, (*ACCEPTED, "")),
         by.api.broker.publications,
     )
-    _check_charset(by.request.headers.get("content-type", ""), media_type)
     data = await by.request.body()
     if media_type in (*LINE_TYPES, _EVENT, _BATCH):
         found, problems = await asyncio.to_thread(read_parts, by.api.broker, data, media_type)
@@ -147,14 +146,6 @@ async def publish_now(request: Request) -> Response:
     receipt = await publish(by, options, key or None)
     headers = {"Location": receipt.publications[0].url} if receipt.publications else {}
     return Response(receipt.model_dump_json(), 202, headers, "application/json")
-
-
-def _check_charset(content_type: str, media_type: str) -> None:
-    parameters = content_type.lower().replace(" ", "").replace('"', "").partition("charset=")[2]
-    is_utf8 = parameters.partition(";")[0] in ("", "utf-8", "utf8", "us-ascii")
-    if media_type not in _DETECTED and not is_utf8:
-        what, remedy = "this syntax is always in UTF-8", "Send UTF-8."
-        raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
 
 
 def _ref(seq: int, id: str, root: str) -> PublicationRef:

@@ -121,7 +121,7 @@ def test_a_refused_notification_links_to_the_constraints(live_broker: LiveBroker
         (b"<a>", "text/turtle", 422),
         (b"", "text/turtle", 422),
         (b"x=1", "application/x-www-form-urlencoded", 415),
-        ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 415),
+        ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 422),
     ):
         said = live_broker.call("POST", "/v1/publications", body, {"Content-Type": media_type})
         check(said, status)
