@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.guard import LINE_TYPES
-from graphmatch.broker.api.problems import CONSTRAINTS, HttpError, first_problem, request_error
+from graphmatch.broker.api.problems import CONSTRAINTS, first_problem, request_error
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions
@@ -75,7 +75,6 @@ _BODY = deps.document_body(
     | {
         "text/turtle": "<urn:example:offer:1> a <urn:example:Laptop> .",
         "application/ld+json": '{"@id": "urn:example:offer:1", "@type": "urn:example:Laptop"}',
-        "application/n-quads": "<urn:a> <urn:p> <urn:b> <urn:g1> .\n",
         "application/x-ndjson": '{"id": "urn:example:1", "data": "<urn:a> a <urn:C> .", '
         '"format": "text/turtle"}\n{"data": {"@id": "urn:b", "@type": "urn:C"}}',
         _EVENT: _CLOUD,
@@ -106,11 +105,8 @@ async def publish(
     `id`.
     """
     by.check("publish", anonymous=True)
-    media_type, service = (
-        deps.media_type_of(by.request, (*ACCEPTED, "")),
-        by.api.broker.publications,
-    )
-    data = await by.request.body()
+    media_type = deps.media_type_of(by.request, (*ACCEPTED, ""))
+    data, service = await by.request.body(), by.api.broker.publications
     if media_type in (*LINE_TYPES, _EVENT, _BATCH):
         found, problems = await asyncio.to_thread(read_parts, by.api.broker, data, media_type)
         accepted = await service.take_in(
@@ -132,7 +128,7 @@ async def publish(
 
 
 async def publish_now(request: Request) -> Response:
-    """Answer a request for `publish`. This takes half the time of FastAPI's dependencies."""
+    """Answer a request for `publish` without FastAPI's dependencies, which cost more time."""
     by, key = await deps.caller_of(request), request.headers.get("idempotency-key", "")
     by.check("publish", anonymous=True)
     try:
@@ -140,9 +136,8 @@ async def publish_now(request: Request) -> Response:
     except ValidationError as error:
         raise request_error(error, "query") from error
     if len(key) > deps.MAX_KEY:
-        raise HttpError(
-            422, Problem("the key is too long", Place("Idempotency-Key"), "Shorten it.")
-        )
+        problem = Problem("the key is too long", Place("Idempotency-Key"), "Shorten it.")
+        raise InvalidRequestError(problem)
     receipt = await publish(by, options, key or None)
     headers = {"Location": receipt.publications[0].url} if receipt.publications else {}
     return Response(receipt.model_dump_json(), 202, headers, "application/json")
