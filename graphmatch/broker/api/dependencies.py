@@ -313,10 +313,12 @@ async def local_owner(broker: Broker) -> int:
 
     def work(db: Connection) -> int:
         number: int | None = db.scalar(mine)
-        return number or db.execute(new.returning(owners.c.id)).scalar_one()
+        if number is None:
+            number = db.execute(new.returning(owners.c.id)).scalar_one()
+        return number
 
     number: int | None = await broker.store.read(lambda db: db.scalar(mine))
-    return number or await broker.store.write(work)
+    return await broker.store.write(work) if number is None else number
 
 
 TheApi = Annotated[Api, Depends(api_of)]

@@ -160,11 +160,8 @@ async def what_if(by: deps.TheCaller) -> Difference:
     The body must contain imported ontologies, because the broker does not fetch them.
     """
     by.check("admin")
-    name, insight = (
-        f"body{ONTOLOGY_TYPES[deps.media_type_of(by.request, ONTOLOGY_TYPES)]}",
-        by.api.insight,
-    )
-    upload = Upload(name, await by.request.body())
+    suffix = ONTOLOGY_TYPES[deps.media_type_of(by.request, ONTOLOGY_TYPES)]
+    upload, insight = Upload(f"body{suffix}", await by.request.body()), by.api.insight
     return await insight.ask(insight.what_if, [upload], root=by.root)
 
 
