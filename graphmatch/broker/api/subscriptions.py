@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,27 +37,35 @@ _PAGE_HEADERS = {
 }
 
 
-def links_of(id: str, ticket_hash: bytes, root: str) -> model.Links:
-    """Return the addresses of the parts of a subscription."""
-    own, key = f"{root}/v1/subscriptions/{id}", f"?key={read_key(ticket_hash, id)}"
+def links_of(id: str, key: str, root: str) -> model.Links:
+    """Return the addresses of the parts of a subscription; `key` is its key for reading."""
+    own = f"{root}/v1/subscriptions/{id}"
     return model.Links(
         self=own,
         matches=f"{own}/matches",
         events=f"{own}/events?since=0",
-        feed=f"{own}/feed.atom{key}",
-        rss=f"{own}/feed.rss{key}",
-        json_feed=f"{own}/feed.json{key}",
+        feed=f"{own}/feed.atom?key={key}",
+        rss=f"{own}/feed.rss?key={key}",
+        json_feed=f"{own}/feed.json?key={key}",
         deliveries=f"{own}/deliveries",
     )
 
 
 def _view(row: RowMapping, root: str) -> model.SubscriptionView:
-    return model.SubscriptionView(**row, links=links_of(row["id"], row["ticket"], root))
+    links = links_of(row["id"], read_key(row["ticket"], row["id"]), root)
+    return model.SubscriptionView(**row, links=links)
 
 
 def _receipt(created: Created, ticket_hash: bytes, root: str) -> model.SubscriptionReceipt:
-    key, links = read_key(ticket_hash, created.id), links_of(created.id, ticket_hash, root)
-    return model.SubscriptionReceipt(**asdict(created), read_key=key, links=links)
+    key = read_key(ticket_hash, created.id)
+    return model.SubscriptionReceipt(
+        id=created.id,
+        ticket=created.ticket,
+        secret=created.secret,
+        read_key=key,
+        expires_at=created.expires_at,
+        links=links_of(created.id, key, root),
+    )
 
 
 @router.post(
