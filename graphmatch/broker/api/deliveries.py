@@ -87,7 +87,7 @@ async def retry(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
 
 @router.post("/subscriptions/{id}/test", status_code=202, summary="Send a test message")
 async def test(id: deps.Id, by: deps.TheCaller) -> DeliveryView:
-    """Send a message of the type `test` to the sink. It has no matches."""
+    """Send a message of the type `subscription.test` to the sink. It has no matches."""
     row = await by.subscription(id)
     number = await by.api.broker.store.write(lambda db: _enqueue(db, by, row, "test"))
     return await _sent(by, row, number)

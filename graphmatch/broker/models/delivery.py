@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from graphmatch.broker.models.base import EXAMPLE_ID, Answer, Page, Time
 from graphmatch.broker.models.match import MatchView
@@ -42,23 +42,18 @@ class DeliveriesPage(Page):
     deliveries: list[DeliveryView]
 
 
-class SubscriptionName(BaseModel):
-    """Id and name of a subscription."""
-
-    id: str = Field(examples=[EXAMPLE_ID])
-    name: str
-
-
 class Notification(Answer):
     """A message to a webhook, signed as in Standard Webhooks.
 
     Attributes
     ----------
     type
-        `match`, `digest`, `test`, `subscription.expiring`, `subscription.expired` or
+        `match`, `digest`, `subscription.test`, `subscription.expiring`, `subscription.expired` or
         `subscription.disabled`.
     id
         The header `webhook-id`. It is the same for each attempt.
+    name
+        Name of the subscription.
     matches
         The matches. If the message is too large, solutions and then matches are left out.
     total
@@ -72,7 +67,8 @@ class Notification(Answer):
     type: str = Field(examples=["match"])
     id: str = Field(examples=["msg_0123456789abcdef_7"])
     timestamp: Time
-    subscription: SubscriptionName
+    subscription: str = Field(examples=[EXAMPLE_ID])
+    name: str
     matches: list[MatchView] | None = None
     total: int | None = None
     link: str
