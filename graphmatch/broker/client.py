@@ -188,10 +188,6 @@ class Client:
         """Return a subscription."""
         return self._json("GET", _own(id), ticket, repeat=True)
 
-    def subscriptions(self) -> Iterator[dict[str, Any]]:
-        """Yield the subscriptions of the token's owner."""
-        return self._pages("/v1/subscriptions", "subscriptions")
-
     def change(self, id: str, ticket: str | None = None, **fields: Any) -> dict[str, Any]:
         """Change fields of a subscription; return it with the secret of a new webhook."""
         return self._json("PATCH", _own(id), ticket, json=_fields(fields))
@@ -211,14 +207,6 @@ class Client:
     def unsubscribe(self, id: str, ticket: str | None = None) -> None:
         """End a subscription."""
         self._request("DELETE", _own(id), ticket)
-
-    def test(self, id: str, ticket: str | None = None) -> dict[str, Any]:
-        """Send a test message to the sink; return the delivery."""
-        return self._json("POST", f"{_own(id)}/test", ticket)
-
-    def replay(self, id: str, since: int, ticket: str | None = None) -> dict[str, Any]:
-        """Send the next 100 matches after a number again; return the delivery."""
-        return self._json("POST", f"{_own(id)}/replay", ticket, json={"since": since})
 
     # -- insight ----------------------------------------------------------------------------
 
