@@ -1,8 +1,8 @@
-"""A client of the broker's API, on the standard library.
+"""A client of the broker's API.
 
-It follows no redirects, so no token goes elsewhere. A publication is sent with a key of its own, so
-that it can be sent again where no answer came: it is taken in once. A stream of events that is cut
-off goes on after the last event that was seen.
+It follows no redirects, so it sends the token to no other server. It sends a request again if the
+broker did not answer, and a publication each time with the same ``Idempotency-Key``, so that it is
+accepted once. An interrupted stream of events continues after the last event.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import random
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
+
+import httpx2
 
 from semantic.errors import GraphMatchError, Place, Problem
 
 TRIES = 4
-"""So often a request is sent that may be sent again."""
-_WAIT_SECONDS = 0.2
-_LONGEST_WAIT = 30.0
-_AGAIN = frozenset({429, 502, 503, 504})
+"""Number of attempts to send a request that may be repeated."""
+_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.2, 30.0
+_REPEATED = frozenset({429, 502, 503, 504})
+"""Statuses after which a request is sent again."""
 _SILENCE_SECONDS = 60.0
-"""After so long without a sign of life a stream is taken for dead."""
+"""Time without a sign of life after which a stream is opened again."""
 
 
 class BrokerError(GraphMatchError):
-    """The broker refused, or could not be reached.
+    """The broker refused a request or did not answer.
 
     Attributes
     ----------
     status
-        Of HTTP; 0 where there was no answer.
+        Status of HTTP; 0 without an answer.
     """
 
     def __init__(self, status: int, problem: Problem) -> None:
@@ -46,20 +46,20 @@ class BrokerError(GraphMatchError):
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A subscription that was taken in; keep the ticket: it is told once.
+    """A new subscription. The broker shows its ticket only once.
 
     Parameters
     ----------
     id, ticket
-        What it is asked for with.
+        They give access to the subscription.
     secret
-        What a webhook's signatures are checked by.
+        Key of a webhook's signatures.
     read_key
-        For reading only; it may stand in an address.
+        Gives access to the matches in addresses.
     expires_at
-        When it ends.
+        End of the subscription.
     feed
-        The address of its Atom feed.
+        Address of the Atom feed.
     """
 
     id: str
@@ -72,14 +72,14 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was acknowledged.
+    """Stored publications.
 
     Parameters
     ----------
     publications
         The number in the log and the id of each.
     problems
-        What was refused.
+        Refused parts of the document.
     """
 
     publications: tuple[tuple[int, str], ...]
@@ -93,21 +93,19 @@ class MatchEvent:
     Parameters
     ----------
     seq
-        Its number: events come in this order.
+        Number of the match, in the order of events.
     subscription
-        The subscription's id.
-    publication
-        The publication's id.
-    publication_seq
-        Its number in the log.
+        Id of the subscription.
+    publication, publication_seq
+        Id of the publication, and its number in the log.
     solutions
-        Bindings, as N-Triples has terms; of CONSTRUCT lines of N-Triples under ``graph``.
+        Bindings with terms in N-Triples; of CONSTRUCT the lines of ``graph``.
     truncated
-        Whether there are more solutions.
+        Whether solutions are missing.
     at
-        When it was found.
+        Time of the match.
     title, link
-        Of the publication.
+        Title and link of the publication.
     """
 
     seq: int
@@ -121,195 +119,162 @@ class MatchEvent:
     link: str | None = None
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        """Return what the broker says of a match."""
-        about = said["publication"]
-        at = datetime.fromisoformat(said["matched_at"])
-        return cls(
-            said["seq"],
-            said["subscription"],
-            about["id"],
-            about["seq"],
-            said["solutions"],
-            said["truncated"],
-            at,
-            about["title"],
-            about["link"],
-        )
+    def from_json(cls, match: Mapping[str, Any]) -> Self:
+        """Return a match of the API."""
+        same = {key: match[key] for key in ("seq", "subscription", "solutions", "truncated")}
+        publication, at = match["publication"], datetime.fromisoformat(match["matched_at"])
+        about = {key: publication[key] for key in ("title", "link")}
+        id, seq = publication["id"], publication["seq"]
+        return cls(publication=id, publication_seq=seq, at=at, **same, **about)
 
 
 class Client:
-    """Speaks to a broker.
+    """A client of one broker. Its methods wait for the answer and may run in several threads.
 
     Parameters
     ----------
     url
-        Where it is: ``http://127.0.0.1:8080``.
+        Address of the broker.
     token
-        An API token, where the broker wants one.
+        API token. A ticket as the argument of a method replaces it.
     timeout
-        Seconds to wait for an answer.
+        Time limit for a part of an answer, in seconds.
 
     Examples
     --------
-    >>> client = Client("http://127.0.0.1:8080")
-    >>> made = client.subscribe(query="ASK { ?s a <urn:C> }")         # doctest: +SKIP
-    >>> client.publish("<urn:a> a <urn:C> .", "text/turtle")          # doctest: +SKIP
-    >>> for event in client.events(made.id, made.ticket, since=0):    # doctest: +SKIP
-    ...     print(event.publication)
+    ::
+
+        client = Client("http://127.0.0.1:8080")
+        created = client.subscribe(query="SELECT ?s WHERE { ?s a <urn:C> }")
+        client.publish("<urn:a> a <urn:C> .", "text/turtle")
+        for event in client.events(created.id, created.ticket, since=0):
+            print(event.solutions)
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or parts.hostname is None:
-            what, remedy = "not the address of a broker", "Write http://127.0.0.1:8080."
-            raise BrokerError(0, Problem(what, Place(url), remedy))
-        self._parts, self._token, self._timeout = parts, token, timeout
-        self._path = parts.path.rstrip("/")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            problem = Problem("not the address of a broker", Place(url), "Use an http: URL.")
+            raise BrokerError(0, problem)
+        self._url, self._token = url.rstrip("/"), token
+        # Each request has its own connection, so a client holds none and needs no end.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        self._http = httpx2.Client(timeout=timeout, limits=limits, trust_env=False)
 
     # -- subscriptions ----------------------------------------------------------------------
 
-    def subscribe(self, **asked: Any) -> Subscribed:
-        """Subscribe; see ``POST /v1/subscriptions`` for what may be said.
+    def subscribe(self, **fields: Any) -> Subscribed:
+        """Create a subscription.
 
         Parameters
         ----------
-        asked
-            ``query``, ``where``, or ``topics``, ``words`` and ``not_words``; ``name``, ``sink``,
-            ``expires_in``, ``digest``, ``quiet``.
-
-        Raises
-        ------
-        BrokerError
-            When it is refused.
+        fields
+            Fields of ``POST /v1/subscriptions``: ``query``, ``where``, or ``topics``, ``words`` and
+            ``not_words``; ``name``, ``sink``, ``expires_in``, ``digest`` and ``quiet_hours``.
         """
-        said = self._json("POST", "/v1/subscriptions", body=_asked(asked))
-        end = said["expires_at"]
-        return Subscribed(
-            said["id"],
-            said["ticket"],
-            said["secret"],
-            said["read_key"],
-            None if end is None else datetime.fromisoformat(end),
-            said["links"]["feed"],
-        )
+        made = self._json("POST", "/v1/subscriptions", json=_fields(fields))
+        end = made["expires_at"] and datetime.fromisoformat(made["expires_at"])
+        secret, feed = made["secret"], made["links"]["feed"]
+        return Subscribed(made["id"], made["ticket"], secret, made["read_key"], end, feed)
+
+    def subscribe_many(self, requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Create subscriptions; return the receipt or the problem of each in order."""
+        lines = "\n".join(json.dumps(_fields(one)) for one in requests)
+        headers = {"Content-Type": "application/x-ndjson"}
+        answer = self._json("POST", "/v1/subscriptions", content=lines, headers=headers)
+        return list(answer["subscriptions"])
 
     def subscription(self, id: str, ticket: str | None = None) -> dict[str, Any]:
-        """Return all that is known of a subscription."""
-        return self._json("GET", _own(id), ticket, again=True)
+        """Return a subscription."""
+        return self._json("GET", _own(id), ticket, repeat=True)
 
-    def subscriptions(self) -> Iterator[dict[str, Any]]:
-        """Yield the subscriptions of the token's owner."""
-        return self._pages("/v1/subscriptions", "subscriptions")
+    def change(self, id: str, ticket: str | None = None, **fields: Any) -> dict[str, Any]:
+        """Change fields of a subscription; return it with the secret of a new webhook."""
+        return self._json("PATCH", _own(id), ticket, json=_fields(fields))
 
-    def change(self, id: str, ticket: str | None = None, **asked: Any) -> dict[str, Any]:
-        """Change a subscription; return it, and the secret of a new webhook."""
-        return self._json("PATCH", _own(id), ticket, body=_asked(asked))
-
-    def renew(
-        self, id: str, ticket: str | None = None, expires_in: int | None = None
-    ) -> dict[str, Any]:
-        """Have a subscription last so many seconds from now on; a day by default."""
-        body = {} if expires_in is None else {"expires_in": expires_in}
-        return self._json("POST", f"{_own(id)}/renew", ticket, body=body)
+    def renew(self, id: str, ticket: str | None = None, expires_in: int = 0) -> dict[str, Any]:
+        """Set the end of a subscription, in seconds from now. 0 is the longest validity."""
+        return self.change(id, ticket, expires_in=expires_in)
 
     def pause(self, id: str, ticket: str | None = None) -> dict[str, Any]:
-        """Have a subscription match nothing until it is resumed."""
-        return self._json("POST", f"{_own(id)}/pause", ticket)
+        """Stop the matching of a subscription."""
+        return self.change(id, ticket, state="paused")
 
     def resume(self, id: str, ticket: str | None = None) -> dict[str, Any]:
-        """Have it match again."""
-        return self._json("POST", f"{_own(id)}/resume", ticket)
+        """Resume the matching of a subscription."""
+        return self.change(id, ticket, state="active")
 
     def unsubscribe(self, id: str, ticket: str | None = None) -> None:
         """End a subscription."""
-        self._json("DELETE", _own(id), ticket)
+        self._request("DELETE", _own(id), ticket)
 
-    # -- before subscribing, and why not ----------------------------------------------------
+    # -- insight ----------------------------------------------------------------------------
 
-    def backtest(self, **asked: Any) -> dict[str, Any]:
-        """Return what a subscription would have matched of what is stored; it may take ten seconds.
+    def backtest(self, **fields: Any) -> dict[str, Any]:
+        """Return the stored publications that a subscription would have matched.
 
         Parameters
         ----------
-        asked
-            ``query``, ``where``, or ``topics``, ``words`` and ``not_words``, as `subscribe` has it.
-
-        Raises
-        ------
-        BrokerError
-            When it cannot be a subscription: the problem says where.
+        fields
+            ``query``, ``where``, or ``topics``, ``words`` and ``not_words``.
         """
-        return self._json("POST", "/v1/subscriptions:backtest", body=_asked(asked))
+        return self._json("POST", "/v1/subscriptions:backtest", json=_fields(fields))
 
-    def preview(self, **asked: Any) -> dict[str, Any]:
-        """Return the same of what is recent, in a second or so: while somebody writes."""
-        return self._json("POST", "/v1/subscriptions:preview", body=_asked(asked), again=True)
+    def preview(self, **fields: Any) -> dict[str, Any]:
+        """Return the same for recent publications, within about a second."""
+        return self._json("POST", "/v1/subscriptions:preview", json=_fields(fields), repeat=True)
 
     def facts(self, publication: int) -> dict[str, Any]:
-        """Return the facts of a publication, each with steps up the ontology."""
-        return self._json("GET", f"/v1/publications/{publication}/facts", again=True)
+        """Return the facts of a publication with their generalisations."""
+        return self._json("GET", f"/v1/publications/{publication}/facts", repeat=True)
 
     def query_of(self, publication: int, facts: Iterable[str]) -> str:
-        """Return the query of facts that were chosen by their keys: for `subscribe`."""
-        body = {"facts": list(facts)}
-        path = f"/v1/publications/{publication}/query"
-        return str(self._json("POST", path, body=body, again=True)["query"])
+        """Return the query for facts of a publication, by their keys."""
+        path, body = f"/v1/publications/{publication}/query", {"facts": list(facts)}
+        return str(self._json("POST", path, json=body, repeat=True)["query"])
 
     def why_not(self, id: str, publication: int, ticket: str | None = None) -> dict[str, Any]:
-        """Return why a subscription matches a stored publication, or what failed first."""
-        path = f"{_own(id)}/why?{urlencode({'publication': publication})}"
-        return self._json("GET", path, ticket, again=True)
+        """Return why a subscription matches a stored publication, or the first failed condition."""
+        query = {"publication": publication}
+        return self._json("GET", f"{_own(id)}/why", ticket, params=query, repeat=True)
 
     def health(self, ticket: str | None = None) -> dict[str, Any]:
-        """Return what is wrong with the token's subscriptions, or with the ticket's."""
-        return self._json("GET", "/v1/subscription-health", ticket, again=True)
+        """Return faults of the token's subscriptions, or of the ticket's."""
+        return self._json("GET", "/v1/subscription-health", ticket, repeat=True)
 
     def what_if(self, ontology: bytes | str, media_type: str = "text/turtle") -> dict[str, Any]:
-        """Return which subscriptions would gain and lose with another ontology.
-
-        Parameters
-        ----------
-        ontology
-            A document; what it imports is not fetched.
-        media_type
-            What it is.
-        """
-        content = ontology.encode() if isinstance(ontology, str) else ontology
+        """Return the subscriptions that would gain or lose matches with another ontology."""
         headers = {"Content-Type": media_type}
-        path = "/v1/ontology:what-if"
-        return self._json("POST", path, body=content, headers=headers)
+        return self._json("POST", "/v1/ontology:what-if", content=ontology, headers=headers)
 
     # -- feeds ------------------------------------------------------------------------------
 
     def feeds(self) -> Iterator[dict[str, Any]]:
-        """Yield the feeds that are followed."""
+        """Yield the followed feeds."""
         return self._pages("/v1/feeds", "feeds")
 
     def feed(self, id: str) -> dict[str, Any]:
-        """Return what is known of a feed."""
-        return self._json("GET", f"/v1/feeds/{quote(id, safe='')}", again=True)
+        """Return a followed feed."""
+        return self._json("GET", f"/v1/feeds/{quote(id, safe='')}", repeat=True)
 
     def add_feed(self, url: str, title: str = "") -> dict[str, Any]:
-        """Follow a feed; one that is followed already stays as it is."""
-        body = {"url": url, "title": title}
-        return self._json("POST", "/v1/feeds", body=body, again=True)
+        """Follow a feed."""
+        return self._json("POST", "/v1/feeds", json={"url": url, "title": title}, repeat=True)
 
     def remove_feed(self, id: str) -> None:
-        """Follow a feed no longer; what it has published stays."""
-        self._json("DELETE", f"/v1/feeds/{quote(id, safe='')}")
+        """Stop following a feed."""
+        self._request("DELETE", f"/v1/feeds/{quote(id, safe='')}")
 
     def import_feeds(self, opml: bytes | str) -> dict[str, Any]:
-        """Follow the feeds of OPML; return how many were listed and are new, and what was wrong."""
-        content = opml.encode() if isinstance(opml, str) else opml
+        """Follow the feeds of an OPML document; return the numbers and problems."""
         headers = {"Content-Type": "text/x-opml"}
-        return self._json("POST", "/v1/feeds.opml", body=content, headers=headers, again=True)
+        return self._json("POST", "/v1/feeds.opml", content=opml, headers=headers, repeat=True)
 
     def export_feeds(self) -> str:
-        """Return the feeds that are followed as OPML."""
-        return self._content("GET", "/v1/feeds.opml", again=True).decode()
+        """Return the followed feeds as OPML."""
+        return self._request("GET", "/v1/feeds.opml", repeat=True).decode()
 
-    # -- publishing -------------------------------------------------------------------------
+    # -- publications -----------------------------------------------------------------------
 
     def publish(
         self,
@@ -319,47 +284,39 @@ class Client:
         id: str | None = None,
         key: str | None = None,
     ) -> Published:
-        """Publish a document; it is committed when this returns.
+        """Publish a document. It is stored when this returns.
 
         Parameters
         ----------
         data
             RDF, a feed, or lines of JSON.
         media_type
-            What it is; empty: the content tells.
+            Media type of the data; by default the broker detects the syntax.
         id
-            The publication's, where it names none itself.
+            Id of a publication that has none.
         key
-            What this request is called, so that it is taken in once, however often it is sent;
-            one is made by default.
-
-        Raises
-        ------
-        BrokerError
-            When all of it is refused.
+            Idempotency key; by default a random one.
         """
-        content = data.encode() if isinstance(data, str) else data
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         headers["Content-Type"] = media_type or "application/octet-stream"
-        path = "/v1/publications" + ("" if id is None else "?" + urlencode({"id": id}))
-        said = self._json("POST", path, body=content, headers=headers, again=True)
-        found = tuple((one["seq"], one["id"]) for one in said["publications"])
-        return Published(found, tuple(map(_problem, said["problems"])))
+        request: dict[str, Any] = {"content": data, "headers": headers, "repeat": True}
+        if id is not None:
+            request["params"] = {"id": id}
+        answer = self._json("POST", "/v1/publications", **request)
+        publications = tuple((one["seq"], one["id"]) for one in answer["publications"])
+        return Published(publications, tuple(map(_problem, answer["problems"])))
 
-    # -- reading ----------------------------------------------------------------------------
+    # -- matches and deliveries -------------------------------------------------------------
 
     def matches(
         self, id: str, ticket: str | None = None, *, since: int = 0, key: str | None = None
     ) -> Iterator[MatchEvent]:
-        """Yield the matches after a number that there are, in order."""
-        asked = {"since": str(since)} | ({} if key is None else {"key": key})
-        while True:
-            path = f"{_own(id)}/matches?{urlencode(asked)}"
-            page = self._json("GET", path, ticket, again=True)
-            yield from map(MatchEvent.of, page["matches"])
-            if page["next"] is None:
-                return
-            asked["since"] = str(page["last"])
+        """Yield the stored matches after a number, oldest first."""
+        page: dict[str, Any] = {"next": "", "last": since}
+        while page["next"] is not None:
+            query = {"since": page["last"]} | ({} if key is None else {"key": key})
+            page = self._json("GET", f"{_own(id)}/matches", ticket, params=query, repeat=True)
+            yield from map(MatchEvent.from_json, page["matches"])
 
     def events(
         self,
@@ -369,58 +326,50 @@ class Client:
         since: int | None = None,
         key: str | None = None,
     ) -> Iterator[MatchEvent]:
-        """Yield matches as they come, until the subscription ends; over cut connections.
+        """Yield matches as they arrive, until the subscription ends. Connect again if needed.
 
         Parameters
         ----------
         since
-            The last match that is known; 0: none; ``None``: those from now on.
+            Number of the last known match; ``None`` for new matches only.
         key
-            The key for reading, in place of the ticket.
-
-        Raises
-        ------
-        BrokerError
-            When the broker refuses.
+            Key for reading, instead of the ticket.
         """
-        last, wait = since, _WAIT_SECONDS
+        query: dict[str, Any] = {} if key is None else {"key": key}
+        if since is not None:
+            query["since"] = since
+        wait, url = _WAIT_SECONDS, self._url + f"{_own(id)}/events"
+        options: dict[str, Any] = {"headers": self._headers(ticket), "timeout": _SILENCE_SECONDS}
         while True:
-            asked = {} if last is None else {"since": str(last)}
-            asked |= {} if key is None else {"key": key}
-            path = f"{_own(id)}/events?{urlencode(asked)}"
             try:
-                connection, response = self._send(
-                    "GET", path, None, self._headers(ticket), _SILENCE_SECONDS
-                )
-                try:
-                    if response.status == 204:
+                with self._http.stream("GET", url, params=query, **options) as response:
+                    if response.status_code == 204:
                         return
-                    if response.status >= 400:
-                        raise _refused(response.status, response.read())
-                    for name, number, data in _frames(response):
+                    if response.status_code >= 400:
+                        raise _refused(response.status_code, response.read())
+                    for event in httpx2.EventSource(response):
                         wait = _WAIT_SECONDS
-                        if name == "ended":
+                        if event.event == "ended":
                             return
-                        if name == "match":
-                            yield MatchEvent.of(json.loads(data))
-                        last = last if number is None else number
-                finally:
-                    connection.close()
+                        if event.event == "match":
+                            yield MatchEvent.from_json(json.loads(event.data))
+                        if event.id:
+                            query["since"] = event.id
             except BrokerError as error:
-                if error.status not in _AGAIN:
+                if error.status not in _REPEATED:
                     raise
-            except (OSError, HTTPException):
-                pass  # it was cut off
+            except httpx2.TransportError:
+                pass  # The connection was interrupted.
             time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311 -- no secret
-            wait = min(2 * wait, _LONGEST_WAIT)
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
     def match(self, seq: int, ticket: str | None = None) -> MatchEvent:
-        """Return a match with all of its solutions that are kept."""
-        return MatchEvent.of(self._json("GET", f"/v1/matches/{seq}", ticket, again=True))
+        """Return a match with all stored solutions."""
+        return MatchEvent.from_json(self._json("GET", f"/v1/matches/{seq}", ticket, repeat=True))
 
     def why(self, seq: int, ticket: str | None = None) -> dict[str, Any]:
-        """Return a match, and what it rests on."""
-        return self._json("GET", f"/v1/matches/{seq}/why", ticket, again=True)
+        """Return a match and its reasons."""
+        return self._json("GET", f"/v1/matches/{seq}/why", ticket, repeat=True)
 
     def deliveries(self, id: str, ticket: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the deliveries of a subscription, newest first."""
@@ -437,73 +386,47 @@ class Client:
             return {"Authorization": f"Ticket {ticket}"}
         return {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout: float,
-    ) -> tuple[HTTPConnection, HTTPResponse]:
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=timeout)
-        try:
-            connection.connect()
-            with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before
-                connection.request(method, self._path + path, body, dict(headers))
-            return connection, connection.getresponse()
-        except (OSError, HTTPException):
-            connection.close()
-            raise
-
     def _pages(
         self, path: str | None, key: str, ticket: str | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield what all pages of a list have."""
+        """Yield the entries of all pages of a list."""
         while path is not None:
-            page = self._json("GET", path, ticket, again=True)
+            page = self._json("GET", path, ticket, repeat=True)
             yield from page[key]
-            path = _path_of(page["next"])
+            # The address may contain another name of the broker.
+            path = page["next"] and "/v1/" + page["next"].partition("/v1/")[2]
 
-    def _json(self, *asked: Any, **more: Any) -> dict[str, Any]:
-        """Send a request, and return what the answer says."""
-        content = self._content(*asked, **more)
-        found: dict[str, Any] = json.loads(content) if content else {}
-        return found
+    def _json(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """Send a request; return the JSON of the answer."""
+        answer: dict[str, Any] = json.loads(self._request(*args, **options))
+        return answer
 
-    def _content(
+    def _request(
         self,
         method: str,
         path: str,
         ticket: str | None = None,
         *,
-        body: Any = None,
         headers: Mapping[str, str] | None = None,
-        again: bool = False,
+        repeat: bool = False,
+        **body: Any,
     ) -> bytes:
-        """Send a request, and return the body of the answer."""
-        sent = self._headers(ticket) | dict(headers or {})
-        if body is not None and not isinstance(body, bytes):
-            body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
-        for one in range(TRIES if again else 1, 0, -1):
+        """Send a request; return the body of the answer."""
+        sent = {**self._headers(ticket), **(headers or {})}
+        for attempt in range(TRIES if repeat else 1, 0, -1):
             try:
-                connection, response = self._send(method, path, body, sent, self._timeout)
-                try:
-                    status, content = response.status, response.read()
-                finally:
-                    connection.close()
-            except (OSError, HTTPException) as error:
-                if one == 1:
+                response = self._http.request(method, self._url + path, headers=sent, **body)
+            except httpx2.TransportError as error:
+                if attempt == 1:
                     what = f"the broker does not answer: {str(error) or type(error).__name__}"
-                    place = Place(self._parts.netloc)
-                    remedy = "Is it running, and is this its address?"
-                    raise BrokerError(0, Problem(what, place, remedy)) from error
+                    remedy = "Check the address, and that the broker runs."
+                    raise BrokerError(0, Problem(what, Place(self._url), remedy)) from error
             else:
-                if status < 300:
-                    return content
-                if one == 1 or status not in _AGAIN:
-                    raise _refused(status, content)
-            time.sleep(_WAIT_SECONDS * 2 ** (TRIES - one))
+                if response.is_success:
+                    return response.content
+                if attempt == 1 or response.status_code not in _REPEATED:
+                    raise _refused(response.status_code, response.content)
+            time.sleep(_WAIT_SECONDS * 2 ** (TRIES - attempt))
         raise AssertionError
 
 
@@ -511,45 +434,18 @@ def _own(id: str) -> str:
     return f"/v1/subscriptions/{quote(id, safe='')}"
 
 
-def _path_of(url: str | None) -> str | None:
-    """Return the path of a page's address; what is before may be another name of the broker."""
-    return None if url is None else "/v1/" + url.partition("/v1/")[2]
+def _fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"not-words" if key == "not_words" else key: value for key, value in fields.items()}
 
 
-def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {"not-words" if key == "not_words" else key: value for key, value in asked.items()}
-
-
-def _problem(said: Mapping[str, Any]) -> Problem:
-    where = {key: said["where"].get(key) for key in ("line", "column", "item")}
-    return Problem(said["what"], Place(said["where"]["source"], **where), said["remedy"])
+def _problem(problem: Mapping[str, Any]) -> Problem:
+    return Problem(problem["what"], Place(**problem["where"]), problem["remedy"])
 
 
 def _refused(status: int, content: bytes) -> BrokerError:
-    """Return the error of an answer, also of one that is not the broker's."""
+    """Return the error of an answer, which may come from another server."""
     try:
         return BrokerError(status, _problem(json.loads(content)))
     except (ValueError, KeyError, TypeError, AttributeError):
-        what, remedy = f"an answer with the status {status}", "Is this the address of a broker?"
+        what, remedy = f"an answer with the status {status}", "Check the address of the broker."
         return BrokerError(status, Problem(what, Place("broker"), remedy))
-
-
-def _frames(response: HTTPResponse) -> Iterator[tuple[str, int | None, str]]:
-    """Yield the events of a stream: name, id and data; one that is not whole is left out."""
-    name, number, data = "message", None, list[str]()
-    for raw in response:
-        line = raw.decode("utf-8").rstrip("\r\n")
-        if not raw.endswith(b"\n"):
-            return
-        if not line:
-            yield name, number, "\n".join(data)
-            name, number, data = "message", None, []
-            continue
-        key, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if key == "event":
-            name = value
-        elif key == "id" and value.isdecimal():
-            number = int(value)
-        elif key == "data":
-            data.append(value)

@@ -1,26 +1,28 @@
-"""Who may do what with the broker's API, and what its endpoints share."""
+"""Clients, their permissions, and the parameters that endpoints share."""
 
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from secrets import compare_digest
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
 from sqlalchemy import insert, select
 
-from graphmatch.broker.api.problems import BODY_SECONDS, HttpError
+from graphmatch.broker.api.guard import BODY_SECONDS
+from graphmatch.broker.api.problems import HttpError
 from graphmatch.broker.api.sse import ALIVE_SECONDS, Streams
 from graphmatch.broker.app.errors import NotFoundError
+from graphmatch.broker.app.rate_limits import RateLimiter
 from graphmatch.broker.app.security import ANYBODY, Principal, read_key
 from graphmatch.broker.db.tables import deliveries, matches, owners, subscriptions
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.insight.insight_service import InsightService
 from graphmatch.broker.metrics import Metrics, without_secrets
-from graphmatch.broker.models.schemas import EXAMPLE_ID
+from graphmatch.broker.models.base import EXAMPLE_ID
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
@@ -30,42 +32,49 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping
 
 LOCAL = "local"
-"""The owner of subscriptions and publications without a token from this machine."""
+"""Owner of the objects that local clients create without a token."""
 LOCAL_SCOPES = frozenset({"feeds", "publish", "subscribe"})
 _PROXY_HEADER = re.compile(
     r"via$|cdn-loop|cf-|fastly-|fly-|tailscale-|x-envoy-|x-varnish|([a-z-]*-)?(real|client)-?ip"
     r"|(x-)?(original-)?forwarded"
 )
-"""The names of headers that only proxies send, or how they begin."""
+"""Names, or beginnings of names, of headers that only proxies send."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""What a broker that listens on loopback is called; another name is another page's trick."""
+"""Host names of a broker that listens on loopback. Others show an attack (DNS rebinding)."""
 LISTED = 100
-"""So many things a page of a list has, at most."""
-MAX_INT64 = 2**63 - 1
+"""Limit of objects on a page of a list."""
+MAX_NUMBER = 2**53 - 1
+"""Largest number in requests. JSON parsers of many languages round larger ones."""
+MAX_KEY = 255
+"""Limit of the length of an idempotency key."""
+_QUALITY = re.compile(r";\s*q=([01](\.\d*)?)\s*(;|$)")
+T = TypeVar("T")
 Retry = Callable[[int], Awaitable[None]]
 """Sends a delivery again, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """What the API allows.
+    """Options of the API.
 
     Parameters
     ----------
     local
-        Whether requests that come straight from this machine need no token.
+        Whether requests that come directly from this machine need no token.
     anonymous
         Whether all clients may publish and subscribe without a token.
     hosts
-        What may be in the header ``Host``, without the port; ``None``: any.
+        Values of the header ``Host`` without the port; ``None`` allows all.
     url
-        The start of all addresses; ``None``: as the client wrote it.
+        Base URL of all addresses; by default as in the request.
     alive_seconds
-        After so long without a match a stream says that it is alive.
+        Seconds between two signs of life of a stream.
     body_seconds
-        How long a body may keep us waiting for its next piece.
+        Time limit for the next part of a body.
     hub
-        Whether there is a WebSub hub, which match feeds name.
+        Whether match feeds name the broker's WebSub hub.
+    cors_origins
+        Origins whose pages may use the API in a browser (CORS).
     """
 
     local: bool = True
@@ -75,16 +84,17 @@ class ApiOptions:
     alive_seconds: float = ALIVE_SECONDS
     body_seconds: float = BODY_SECONDS
     hub: bool = False
+    cors_origins: tuple[str, ...] = ()
 
     @property
     def netloc(self) -> str | None:
-        """The host and the port of `url`."""
+        """Host and port of `url`."""
         return None if self.url is None else urlsplit(self.url).netloc.lower()
 
 
 @dataclass(slots=True)
 class Api:
-    """What the endpoints work with."""
+    """The objects that endpoints use."""
 
     broker: Broker
     matcher: MatchWorker | None
@@ -94,24 +104,17 @@ class Api:
     insight: InsightService
     retry: Retry | None = None
     feeds: Poller | None = None
+    on_matched: Callable[[Sequence[int]], None] = lambda _: None
+    limiter: RateLimiter = field(default_factory=RateLimiter)
     _local: int | None = field(default=None, init=False)
 
     def root(self, request: Request) -> str:
-        """Return what addresses begin with."""
-        return (self.options.url or str(request.base_url)).rstrip("/")
-
-    def next(
-        self, request: Request, found: Sequence[Any], limit: int, **last: object
-    ) -> str | None:
-        """Return the address of the page after one that is full; `last` says where that ends."""
-        asked = urlencode({**last, "limit": limit})
-        path = f"{self.root(request)}{request.url.path}"
-        return f"{path}?{asked}" if len(found) == limit else None
-
-    # -- who may ----------------------------------------------------------------------------
+        """Return the base URL of all addresses."""
+        scheme, host = request.scope["scheme"], request.headers.get("host", "")
+        return (self.options.url or f"{scheme}://{host}").rstrip("/")
 
     def token_reason(self, request: Request) -> str | None:
-        """Return why a request needs a token; ``None`` if it comes straight from this machine.
+        """Return why a request needs a token; ``None`` if it comes directly from this machine.
 
         A proxy on this machine also connects from loopback. Most proxies add a header. nginx
         before 1.29.7 does not by default, but it sends HTTP/1.0.
@@ -131,10 +134,48 @@ class Api:
             self._local = await local_owner(self.broker)
         return Principal(self._local, LOCAL_SCOPES)
 
-    def check(
-        self, caller: Caller, scope: str, *, open: bool = True, anonymous: bool = False
-    ) -> None:
-        """Refuse a caller who may not use a scope.
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A request, and its client: with a token, a ticket or a key for reading, or the local user.
+
+    Parameters
+    ----------
+    is_local
+        Whether the request has no token and comes directly from this machine.
+    why
+        Why a token is needed, as the end of a message.
+    """
+
+    api: Api
+    request: Request
+    principal: Principal = ANYBODY
+    ticket: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    is_local: bool = False
+    why: str = ""
+
+    @property
+    def root(self) -> str:
+        """The base URL of all addresses."""
+        return self.api.root(self.request)
+
+    @property
+    def owner(self) -> int | None:
+        """The number of the token's owner, or of the local user."""
+        return self.principal.owner
+
+    def next(self, rows: Sequence[Any], limit: int, **position: object) -> str | None:
+        """Return the address of the page after a full one, which begins at a position."""
+        address = f"{self.root}{self.request.url.path}?{urlencode({**position, 'limit': limit})}"
+        return address if len(rows) == limit else None
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Read the store."""
+        return await self.api.broker.store.read(work)
+
+    def check(self, scope: str, *, open: bool = True, anonymous: bool = False) -> None:
+        """Refuse a caller without a scope.
 
         Parameters
         ----------
@@ -143,90 +184,73 @@ class Api:
         anonymous
             Whether anonymous clients need none, if the options allow them.
         """
-        if caller.principal.may(scope) or (open and caller.is_local):
+        if self.principal.may(scope) or (open and self.is_local):
             return
-        if caller.principal.owner is not None and not caller.is_local:
-            what, remedy = f"the token lacks the scope {scope!r}", "Ask for another."
-            raise HttpError(403, Problem(what, Place("Authorization"), remedy))
-        if not (anonymous and self.options.anonymous):
-            raise unknown(f"this needs a token for {scope!r}{caller.why}")
+        if self.owner is not None and not self.is_local:
+            what = f"the token lacks the scope {scope!r}"
+            raise HttpError(403, Problem(what, Place("Authorization"), "Send another token."))
+        if not (anonymous and self.api.options.anonymous):
+            raise unknown(f"this needs a token for {scope!r}{self.why}")
 
-    async def subscription(self, id: str, caller: Caller, *, reading: bool = False) -> RowMapping:
+    @property
+    def name(self) -> str:
+        """The name in the audit log."""
+        if self.owner is not None:
+            return f"owner {self.owner}"
+        return "ticket" if self.ticket else "key" if self.key else "anonymous"
+
+    async def denied(self, kind: str, id: str) -> None:
+        """Record a request for an object that does not exist or belongs to another owner."""
+        target = without_secrets(f"{kind} {id}")[:200]
+        await self.api.broker.accounts.note("denied", target, self.name)
+
+    async def subscription(self, id: str, *, reading: bool = False) -> RowMapping:
         """Return the row of a subscription that the caller may change, or read.
 
         Raises
         ------
-        NotThereError
-            When there is none, or it is another's; that is noted.
+        NotFoundError
+            If it does not exist or belongs to another owner. The audit log has the refusal.
         """
-        if caller.principal.owner is not None:
-            self.check(caller, "subscribe")
-        elif caller.ticket is None and not (reading and caller.key is not None):
-            raise unknown(f"this needs the ticket, or the token of the owner{caller.why}")
+        has_key = reading and self.key is not None
+        if self.owner is not None:
+            self.check("subscribe")
+        elif self.ticket is None and not has_key:
+            raise unknown(f"this needs the ticket, or the token of the owner{self.why}")
         try:
-            if reading and caller.key is not None:
+            if has_key:
                 mine = select(subscriptions).where(subscriptions.c.id == id)
-                row = await self.broker.store.read(
-                    lambda db: db.execute(mine).mappings().one_or_none()
-                )
-                if row is not None and _is_same(read_key(row["ticket"], id), caller.key):
+                row = await self.read(lambda db: db.execute(mine).mappings().one_or_none())
+                if row is not None and compare_digest(
+                    read_key(row["ticket"], id).encode(), str(self.key).encode("utf-8", "replace")
+                ):
                     return row
-            return await self.broker.subscriptions.subscription(id, caller.principal, caller.ticket)
+            service = self.api.broker.subscriptions
+            return await service.subscription(id, self.principal, self.ticket)
         except NotFoundError:
-            await self.denied("subscription", id, caller)
+            await self.denied("subscription", id)
             raise
 
-    async def denied(self, what: str, id: str, caller: Caller) -> None:
-        """Note that somebody asked for what is not there, or is another's."""
-        subject = without_secrets(f"{what} {id}")[:200]
-        await self.broker.accounts.note("denied", subject, caller.name)
-
-    async def owned(self, kind: str, number: int, caller: Caller, *, reading: bool) -> RowMapping:
-        """Return the row of the subscription that a match or a delivery is of.
+    async def owned(self, kind: str, number: int, *, reading: bool) -> RowMapping:
+        """Return the row of the subscription of a match or a delivery.
 
         Raises
         ------
-        NotThereError
-            When there is none, or it is another's; that is noted.
+        NotFoundError
+            If it does not exist or belongs to another owner. The audit log has the refusal.
         """
         table, key = (matches, matches.c.seq) if kind == "match" else (deliveries, deliveries.c.id)
         of = select(subscriptions.c.id).join(table, table.c.subscription == subscriptions.c.number)
-        id = await self.broker.store.read(lambda db: db.scalar(of.where(key == number)))
+        id = await self.read(lambda db: db.scalar(of.where(key == number)))
         try:
-            return await self.subscription(id or "", caller, reading=reading)
+            return await self.subscription(id or "", reading=reading)
         except NotFoundError:
-            what, remedy = f"there is no such {kind}, or it is another's", "Send the ticket."
-            raise NotFoundError(Problem(what, Place(str(number)), remedy)) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The client: with a token, with a ticket, with a key for reading, or the local user.
-
-    Parameters
-    ----------
-    is_local
-        Whether the request has no token and comes straight from this machine.
-    why
-        Why a token is needed, to end a message with.
-    """
-
-    principal: Principal = ANYBODY
-    ticket: str | None = field(default=None, repr=False)
-    key: str | None = field(default=None, repr=False)
-    is_local: bool = False
-    why: str = ""
-
-    @property
-    def name(self) -> str:
-        """What the audit log calls them."""
-        if self.principal.owner is not None:
-            return f"owner {self.principal.owner}"
-        return "ticket" if self.ticket else "key" if self.key else "nobody"
+            what = f"the {kind} does not exist or belongs to another owner"
+            raise NotFoundError(Problem(what, Place(str(number)), "Send the ticket.")) from None
 
 
 def unknown(what: str) -> HttpError:
-    """Return the refusal of somebody who has to say who they are."""
+    """Return the refusal of a client without a valid token."""
     remedy = (
         "Send Authorization: Bearer and a token, or Ticket and a ticket. "
         "The operator makes tokens: graphmatch serve --new-token OWNER:SCOPE."
@@ -235,53 +259,66 @@ def unknown(what: str) -> HttpError:
     return HttpError(401, Problem(what, Place("Authorization"), remedy), headers)
 
 
-def _is_same(one: str, other: str) -> bool:
-    return secrets.compare_digest(one.encode(), other.encode("utf-8", "replace"))
-
-
 async def api_of(request: Request) -> Api:
-    """Return what the endpoints work with."""
+    """Return the objects that endpoints use."""
     api: Api = request.app.state.api
     return api
 
 
+def address_of(request: Request) -> str:
+    """Return the address of a client. A proxy adds it to the end of ``X-Forwarded-For``."""
+    host = request.client.host if request.client is not None else ""
+    if host in ("127.0.0.1", "::1"):
+        host = ",".join(request.headers.getlist("x-forwarded-for")) or host
+    return host.rpartition(",")[2].strip()[:100]
+
+
 async def caller_of(request: Request) -> Caller:
-    """Return who asks; refuse a token that is unknown."""
+    """Return the client of a request, within its rate limit; refuse an unknown token."""
     api = await api_of(request)
+    caller = await _authenticated(Caller(api, request))
+    if not caller.is_local:
+        owner = caller.owner
+        key = f"address {address_of(request)}" if owner is None else f"owner {owner}"
+        api.limiter.check(key, api.broker.limits.requests)
+    return caller
+
+
+async def _authenticated(caller: Caller) -> Caller:
+    api, request = caller.api, caller.request
     reason = api.token_reason(request)
-    is_local, why = reason is None, "" if reason is None else f": {reason}"
-    header = request.headers.get("authorization")
-    if header is None:
-        principal = await api.local_principal() if is_local else ANYBODY
-        return Caller(principal, is_local=is_local, why=why)
-    scheme, _, value = header.partition(" ")
+    caller = replace(caller, why="" if reason is None else f": {reason}")
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
     value = value.strip()
+    if "authorization" not in request.headers:
+        if reason is not None:
+            return caller
+        return replace(caller, principal=await api.local_principal(), is_local=True)
     if scheme.lower() == "ticket" and value:
-        return Caller(ticket=value, why=why)
+        return replace(caller, ticket=value)
     if scheme.lower() != "bearer" or not value:
-        raise unknown("a way of authorization that is not known here")
+        raise unknown("the scheme of the authorization is unknown")
+    api.limiter.check_failures(address_of(request))
     try:
-        return Caller(await api.broker.accounts.principal(value))
+        return replace(caller, principal=await api.broker.accounts.principal(value))
     except NotFoundError as error:
+        api.limiter.failed(address_of(request))
         raise unknown(error.problem.what) from None
 
 
 async def local_owner(broker: Broker) -> int:
-    """Return the number of the local owner; make the owner if need be."""
+    """Return the number of the local owner, who is created if needed."""
     mine = select(owners.c.id).where(owners.c.name == LOCAL)
-    number = await broker.store.read(lambda db: db.scalar(mine))
-    if number is not None:
-        return int(number)
+    new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
 
     def work(db: Connection) -> int:
-        found = db.scalar(mine)
-        if found is None:
-            row = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
-            found = db.scalar(row.returning(owners.c.id))
-        assert found is not None
-        return int(found)
+        number: int | None = db.scalar(mine)
+        if number is None:
+            number = db.execute(new.returning(owners.c.id)).scalar_one()
+        return number
 
-    return await broker.store.write(work)
+    number: int | None = await broker.store.read(lambda db: db.scalar(mine))
+    return await broker.store.write(work) if number is None else number
 
 
 TheApi = Annotated[Api, Depends(api_of)]
@@ -292,46 +329,58 @@ Key = Annotated[
 
 
 async def reader_of(by: TheCaller, key: Key = None) -> Caller:
-    """Return who asks, where a key for reading is enough; a wrong key is refused locally, too."""
+    """Return a client that may read with a key. A local client with a wrong key is refused, too."""
     principal = ANYBODY if key is not None and by.is_local else by.principal
     return replace(by, key=key, principal=principal)
 
 
 TheReader = Annotated[Caller, Depends(reader_of)]
 Id = Annotated[str, Path(max_length=100, examples=[EXAMPLE_ID])]
-Number = Annotated[int, Path(ge=1, le=MAX_INT64, examples=[41])]
+Number = Annotated[int, Path(ge=1, le=MAX_NUMBER, examples=[41])]
 Since = Annotated[
-    int | None, Query(ge=0, le=MAX_INT64, description="The last match that is known; 0: none.")
+    int | None, Query(ge=0, le=MAX_NUMBER, description="Number of the last known match, or 0.")
 ]
-Before = Annotated[int | None, Query(ge=1, le=MAX_INT64, description="Older than this one.")]
-Limit = Annotated[int, Query(ge=1, le=LISTED, description="How many, at most.")]
+Before = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only older ones.")]
+Limit = Annotated[int, Query(ge=1, le=LISTED, description="Size of the page.")]
+IdempotencyKey = Annotated[
+    str | None, Header(max_length=MAX_KEY, description="A repeated request with it has no effect.")
+]
 
 
-def document_body(examples: Mapping[str, str]) -> dict[str, Any]:
-    """Return the description of a request whose body is a document of some media types."""
+def content_of(
+    *media_types: str, description: str = "The document.", **content: Any
+) -> dict[int | str, Any]:
+    """Return the description of a response that is a text in one of some media types."""
+    one = {"schema": {"type": "string"}, **content}
+    return {200: {"description": description, "content": dict.fromkeys(media_types, one)}}
+
+
+def document_body(examples: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the description of a body that is a document, with examples by media type."""
     content = {
-        media_type: {"schema": {"type": "string"}, "example": example}
-        for media_type, example in examples.items()
+        media_type: {"schema": {"type": "string"}} | ({"example": text} if text else {})
+        for media_type, text in examples.items()
     }
     return {"requestBody": {"required": True, "content": content}}
 
 
 def media_type_of(request: Request, known: Iterable[str]) -> str:
-    """Return the media type of a request's body; refuse one that is not among those known."""
+    """Return the media type of a body, which must be among the known ones."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in known:
-        what, remedy = "this media type is not supported", f"Send {', '.join(known)}."
+        what = f"the media type {media_type[:100]!r} is not supported"
+        remedy = f"Send {', '.join(filter(None, known))}."
         raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
     return media_type
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
-    """Return which of some media types a client likes best; the first of equals.
+    """Return the media type that a client prefers, or the first of equals.
 
     Raises
     ------
     HttpError
-        When it takes none of them.
+        If the client accepts none of them.
 
     Examples
     --------
@@ -340,28 +389,17 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
     >>> preferred(None, ("text/turtle",))
     'text/turtle'
     """
-    best: tuple[float, str] = (0.0, "")
-    for one in offered:
-        quality, near = 0.0, -1
-        for part in (accept or "*/*").split(","):
-            name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-            wide = {one: 2, one.partition("/")[0] + "/*": 1, "*/*": 0}.get(name, -1)
-            if wide > near:
-                near, quality = wide, _quality(parameters)
-        if quality > best[0]:
-            best = (quality, one)
-    if not best[1]:
-        what, remedy = "no accepted media type is available", f"There is {', '.join(offered)}."
+    qualities: dict[str, float] = {}
+    for part in (accept or "*/*").lower().split(","):
+        quality = _QUALITY.search(part)
+        qualities[part.partition(";")[0].strip()] = float(quality[1]) if quality else 1.0
+
+    def quality_of(media_type: str) -> float:
+        ranges = (media_type, media_type.partition("/")[0] + "/*", "*/*")
+        return next((qualities[one] for one in ranges if one in qualities), 0.0)
+
+    best = max(offered, key=quality_of)
+    if not quality_of(best):
+        what, remedy = "no accepted media type is available", f"Accept {', '.join(offered)}."
         raise HttpError(406, Problem(what, Place("Accept"), remedy))
-    return best[1]
-
-
-def _quality(parameters: Sequence[str]) -> float:
-    for one in parameters:
-        if one.startswith("q="):
-            try:
-                quality = float(one[2:])
-            except ValueError:
-                return 0.0
-            return quality if 0 <= quality <= 1 else 0.0
-    return 1.0
+    return best

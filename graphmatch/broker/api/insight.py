@@ -1,290 +1,185 @@
-"""Questions over HTTP: what would match, why not, a query from an example, what if, and health.
+"""Questions over HTTP: backtests, reasons, queries by example, what-if, and health.
 
-Local clients, and those with a token for `subscribe`, may ask about all publications. Times and
-numbers of questions are bounded (`graphmatch.broker.insight.insight_service`); what takes longer says how far it
-came.
+They are for local clients and tokens for `subscribe`, and include the publications of all owners.
+`graphmatch.broker.insight.insight_service` limits their number and duration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
+from pydantic import Field
 from sqlalchemy import true
 
-from graphmatch.broker.api.dependencies import (
-    MAX_INT64,
-    Api,
-    Caller,
-    Id,
-    Number,
-    TheApi,
-    TheCaller,
-    document_body,
-    media_type_of,
-    unknown,
-)
-from graphmatch.broker.api.problems import told
+from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import subscriptions
+from graphmatch.broker.insight.backtest import BacktestResult
+from graphmatch.broker.insight.explanations import Reasons
 from graphmatch.broker.insight.insight_service import Upload
-from graphmatch.broker.models import schemas as show
-from graphmatch.broker.models.findings import Finding
-from graphmatch.broker.service.subscriptions import of_subscription
+from graphmatch.broker.insight.query_by_example import FactHierarchies
+from graphmatch.broker.insight.what_if import Difference
+from graphmatch.broker.models.base import EXAMPLE_ID, Answer, Model, example
+from graphmatch.broker.models.findings import HealthReport
+from graphmatch.broker.models.match import MatchView
+from graphmatch.broker.models.stored_publication import PublicationRef, StoredPublication
+from graphmatch.broker.models.subscription import QueryDefinition
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy import ColumnElement
 
-    from graphmatch.broker.insight.backtest import Hit, RelaxedMatch
-    from graphmatch.broker.insight.views import Preview
-
-LISTED = 200
-"""So many subscriptions are told that would gain or lose something."""
-_BELOW = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
-_LINE = f"<urn:example:Laptop> <{_BELOW}> <urn:example:Computer> ."
+_LINE = "<urn:a:Laptop> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:a:Computer> ."
 ONTOLOGY_TYPES = {
-    "text/turtle": (".ttl", _LINE),
-    "application/n-triples": (".nt", _LINE),
-    "text/n3": (".n3", _LINE),
-    "application/ld+json": (
-        ".jsonld",
-        f'{{"@id": "urn:example:Laptop", "{_BELOW}": {{"@id": "urn:example:Computer"}}}}',
-    ),
-    "application/rdf+xml": (
-        ".rdf",
-        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-        'xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#">'
-        '<rdfs:Class rdf:about="urn:example:Laptop">'
-        '<rdfs:subClassOf rdf:resource="urn:example:Computer"/></rdfs:Class></rdf:RDF>',
-    ),
-    "application/owl+xml": (
-        ".owx",
-        '<Ontology xmlns="http://www.w3.org/2002/07/owl#"><SubClassOf>'
-        '<Class IRI="urn:example:Laptop"/><Class IRI="urn:example:Computer"/></SubClassOf>'
-        "</Ontology>",
-    ),
+    "text/turtle": ".ttl",
+    "application/n-triples": ".nt",
+    "text/n3": ".n3",
+    "application/ld+json": ".jsonld",
+    "application/rdf+xml": ".rdf",
+    "application/owl+xml": ".owx",
 }
-"""The endings of files and an example, by media type."""
-
-questions = APIRouter(prefix="/v1")
-
-
-# -- before subscribing -------------------------------------------------------------------------
+"""File suffix by media type."""
+router = APIRouter(prefix="/v1")
 
 
-@questions.post("/subscriptions:backtest", summary="Try a subscription on what is stored")
-async def backtest(
-    body: show.QueryDefinition, request: Request, api: TheApi, by: TheCaller
-) -> show.BacktestView:
-    """Say what a subscription would have matched: how much on which day, and the newest with why.
+class ChosenFacts(Model):
+    """Keys of facts of a publication that a query must contain."""
 
-    As far back as publications are kept and ten seconds reach. Near misses are what it would match
-    without one of its conditions.
+    model_config = example({"facts": ["0123456789abcdef"]})
+
+    facts: list[str] = Field(min_length=1, max_length=1000)
+
+
+class ExplainedMatch(Answer):
+    """A match with its reasons, by the current ontology and query."""
+
+    match: MatchView
+    reasons: Reasons
+
+
+class Explanation(Answer):
+    """Why a subscription matches a publication, or the first condition that fails.
+
+    Attributes
+    ----------
+    matches
+        Whether the current query matches the publication.
+    before
+        Whether the publication is older than the query. Then it is not a match.
     """
-    api.check(by, "subscribe")
-    found = await api.insight.ask(api.insight.trial, body.given() or {})
-    return await _trial(api, found, request)
+
+    subscription: str = Field(examples=[EXAMPLE_ID])
+    publication: PublicationRef
+    matches: bool
+    before: bool
+    reasons: Reasons
 
 
-@questions.post("/subscriptions:preview", summary="Preview a subscription while it is written")
-async def preview(
-    body: show.QueryDefinition, request: Request, api: TheApi, by: TheCaller
-) -> show.BacktestView:
-    """Say what a subscription would have matched of what is recent, in a second or so.
+@router.post("/subscriptions:backtest", summary="Test a subscription on stored publications")
+async def backtest(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
+    """Return the stored publications that a subscription would have matched, and near misses.
 
-    What cannot be a subscription is refused as when subscribing, with line and column.
+    The search ends after some ten seconds. Relaxed matches lack one condition.
     """
-    api.check(by, "subscribe")
-    found = await api.insight.ask(api.insight.preview, body.given() or {})
-    return await _trial(api, found, request)
+    by.check("subscribe")
+    insight = by.api.insight
+    return await insight.ask(insight.backtest, body.definition() or {}, by.root)
 
 
-async def _trial(api: Api, found: Preview, request: Request) -> show.BacktestView:
-    trial, root = found.trial, api.root(request)
-    if trial is None:
-        what, remedy = "nothing is asked for yet", "Write a query."
-        raise InvalidRequestError(Problem(what, Place("subscription"), remedy))
-    if trial.problem is not None:
-        raise of_subscription(trial.problem)
-    values = asdict(trial)
-    for key in ("newest", "relaxed_matches"):  # what was deleted in the meantime is left out
-        several = (one for one in getattr(trial, key) if one.id in found.seqs)
-        values[key] = [_seen(one, found.seqs[one.id], root) for one in several]
-    findings = [finding_view(one, {}) for one in found.findings]
-    return show.BacktestView(query=found.query, findings=findings, **values)
+@router.post("/subscriptions:preview", summary="Preview a subscription while a user writes it")
+async def preview(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
+    """Return the same for recent publications within about a second."""
+    by.check("subscribe")
+    insight = by.api.insight
+    return await insight.ask(insight.preview, body.definition() or {}, by.root)
 
 
-def _seen(one: Hit | RelaxedMatch, seq: int, root: str) -> dict[str, Any]:
-    values = asdict(one)
-    return {**values, "received_at": values.pop("received"), **_ref(one.id, seq, root)}
-
-
-def _ref(id: str, seq: int, root: str) -> dict[str, Any]:
-    return {"id": id, "seq": seq, "url": f"{root}/v1/publications/{seq}"}
-
-
-def finding_view(finding: Finding, rows: Mapping[str, RowMapping]) -> show.FindingView:
-    """Return a finding with the ids of subscriptions, whose numbers the engine knows."""
-    ids = [rows[number]["id"] for number in finding.subscriptions if number in rows]
-    said = {"text": finding.text, "remedy": finding.remedy, "code": finding.code}
-    return show.FindingView(kind=finding.kind.value, subscriptions=ids, **said)
-
-
-# -- about a publication ------------------------------------------------------------------------
-
-
-async def publication_row(api: Api, seq: int, by: Caller) -> RowMapping:
-    """Return the row of a publication; note who asks for one that is not there."""
-    row = await api.broker.store.read(lambda db: queries.item(db, seq))
+async def publication_of(by: deps.Caller, seq: int) -> StoredPublication:
+    """Return a stored publication. The audit log gets requests for a missing one."""
+    row = await by.read(lambda db: queries.item(db, seq))
     if row is None:
-        await api.denied("publication", str(seq), by)
+        await by.denied("publication", str(seq))
         what, remedy = "there is no such publication", "Its retention time may be over."
         raise NotFoundError(Problem(what, Place(str(seq)), remedy))
-    return row
+    return queries.stored(row, by.root)
 
 
-@questions.get("/publications/{seq}/facts", summary="List the facts of a publication")
-async def facts(seq: Number, request: Request, api: TheApi, by: TheCaller) -> show.FactsView:
-    """Return what a publication says and its texts name, for a subscription to ask for.
+@router.get("/publications/{seq}/facts", summary="List the facts of a publication")
+async def facts(seq: deps.Number, by: deps.TheCaller) -> FactHierarchies:
+    """Return facts of a publication for a query, and their generalisations in the ontology.
 
-    Each fact is generalised up the ontology, with how many recent publications have each step.
+    Each has the number of recent publications that contain it.
     """
-    api.check(by, "subscribe")
-    row = await publication_row(api, seq, by)
-    found = await api.insight.ask(api.insight.ladders, queries.stored(row))
-    shown = [
-        show.FactView(
-            sort=ladder.fact.sort.value,
-            common=ladder.is_common,
-            steps=[
-                show.StepView(
-                    key=step.key,
-                    label=step.fact.label,
-                    property=step.fact.property_label,
-                    pattern=step.fact.pattern(prefixes=api.broker.engine.ontology.prefixes),
-                    count=step.count,
-                )
-                for step in ladder.steps
-            ],
-        )
-        for ladder in found.all
-    ]
-    ref = show.PublicationRef(**_ref(row["id"], seq, api.root(request)))
-    return show.FactsView(
-        publication=ref, facts=shown, scanned=found.scanned, complete=found.complete
-    )
+    by.check("subscribe")
+    insight = by.api.insight
+    return await insight.ask(insight.facts, await publication_of(by, seq))
 
 
-@questions.post("/publications/{seq}/query", summary="Make a query of facts that were chosen")
-async def query_of(
-    seq: Number, body: show.ChosenFacts, api: TheApi, by: TheCaller
-) -> show.QueryView:
-    """Return the query that asks for facts of a publication, for `POST /v1/subscriptions`."""
-    api.check(by, "subscribe")
-    row = await publication_row(api, seq, by)
-    made = await api.insight.ask(api.insight.query_of, queries.stored(row), body.facts)
-    if not made:
-        what, remedy = "the publication has none of these facts", "Send keys that its facts have."
+@router.post("/publications/{seq}/query", summary="Create a query from facts")
+async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> dict[str, str]:
+    """Return the `query` of a subscription for some facts of a publication."""
+    by.check("subscribe")
+    insight = by.api.insight
+    query = await insight.ask(insight.query_of, await publication_of(by, seq), body.facts)
+    if not query:
+        what, remedy = "the publication has none of these facts", "Send keys of its facts."
         raise InvalidRequestError(Problem(what, Place("body", item="facts"), remedy))
-    return show.QueryView(query=made)
+    return {"query": query}
 
 
-@questions.get("/subscriptions/{id}/why", summary="Ask why a publication matches, or why not")
+@router.get("/subscriptions/{id}/why", summary="Explain why a publication matches or not")
 async def why(
-    id: Id,
-    request: Request,
-    api: TheApi,
-    by: TheCaller,
-    publication: Annotated[int, Query(ge=1, le=MAX_INT64, description="Its number in the log.")],
-) -> show.ReasonsView:
-    """Say why a subscription matches any publication that is stored, or what failed first."""
-    mine = await api.subscription(id, by)
-    row = await publication_row(api, publication, by)
-    asked = api.insight.reasons, id, mine["query"], queries.stored(row)
-    reasons = await api.insight.ask(*asked)
-    return show.ReasonsView(
+    id: deps.Id,
+    by: deps.TheCaller,
+    publication: Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")],
+) -> Explanation:
+    """Return why a subscription matches any stored publication, or the first failed condition."""
+    row, insight = await by.subscription(id), by.api.insight
+    stored = await publication_of(by, publication)
+    reasons = await insight.ask(insight.reasons, id, row["query"], stored)
+    return Explanation(
         subscription=id,
-        publication=show.PublicationRef(**_ref(row["id"], publication, api.root(request))),
-        matches=bool(reasons["matches"]),
-        before=mine["after_publication"] >= publication,
+        publication=PublicationRef(**stored.fields),
+        matches=reasons.matches,
+        before=row["after_publication"] >= publication,
         reasons=reasons,
     )
 
 
-# -- the ontology, and health -------------------------------------------------------------------
-
-
-@questions.post(
+@router.post(
     "/ontology:what-if",
-    summary="Ask what another ontology would change (admin, where tokens are needed)",
-    openapi_extra=document_body({name: text for name, (_, text) in ONTOLOGY_TYPES.items()}),
+    summary="Test another ontology (admin)",
+    openapi_extra=deps.document_body({**dict.fromkeys(ONTOLOGY_TYPES), "text/turtle": _LINE}),
 )
-async def what_if(request: Request, api: TheApi, by: TheCaller) -> show.DifferenceView:
-    """Say which subscriptions would gain or lose recent publications; nothing is changed.
+async def what_if(by: deps.TheCaller) -> Difference:
+    """Return the subscriptions that would gain or lose recent matches. Nothing is changed.
 
-    Nothing is fetched: what the ontology imports has to be in it.
+    The body must contain imported ontologies, because the broker does not fetch them.
     """
-    api.check(by, "admin")
-    suffix, _ = ONTOLOGY_TYPES[media_type_of(request, ONTOLOGY_TYPES)]
-    upload = Upload(f"body{suffix}", await request.body())
-    found = await api.insight.ask(api.insight.what_if, [upload])
-    several = list(found.changed.items())[:LISTED]
-    ids = {id for _, one in several for id in (*one.newest_gained, *one.newest_lost)}
-    named, seqs = await api.broker.store.read(
-        lambda db: (
-            queries.names(db, None, [int(number) for number, _ in several]),
-            queries.seqs_of(db, list(ids)),
-        )
-    )
-    root = api.root(request)
-
-    def refs(several: Iterable[str]) -> list[show.PublicationRef]:
-        return [show.PublicationRef(**_ref(id, seqs[id], root)) for id in several if id in seqs]
-
-    return show.DifferenceView(
-        scanned=found.scanned,
-        complete=found.complete,
-        matches_before=found.matches_before,
-        matches_after=found.matches_after,
-        changed=len(found.changed),
-        subscriptions=[
-            show.GainView(
-                subscription=named[int(number)]["id"],
-                gained=one.gained,
-                lost=one.lost,
-                newest_gained=refs(one.newest_gained),
-                newest_lost=refs(one.newest_lost),
-            )
-            for number, one in several
-            if int(number) in named
-        ],
-        problems=[show.ProblemItem.model_validate(told(one)) for one in found.problems[:LISTED]],
-    )
+    by.check("admin")
+    suffix = ONTOLOGY_TYPES[deps.media_type_of(by.request, ONTOLOGY_TYPES)]
+    upload, insight = Upload(f"body{suffix}", await by.request.body()), by.api.insight
+    return await insight.ask(insight.what_if, [upload], root=by.root)
 
 
-@questions.get("/subscription-health", summary="Ask what is wrong with one's subscriptions")
-async def health(api: TheApi, by: TheCaller) -> show.FindingsView:
-    """Return what never matches, can never match, is there twice, or is not delivered.
+@router.get("/subscription-health", summary="Find faults of subscriptions")
+async def health(by: deps.TheCaller) -> HealthReport:
+    """Return subscriptions that never match, are duplicates, or are not delivered.
 
-    An owner and the local user get their own, an admin all, a client with a ticket its own one.
+    Owners and the local user get their own, an admin all, and a client with a ticket one.
     """
-    found, rows, there = await api.insight.ask(api.insight.health, _whose(api, by))
-    findings = [finding_view(one, rows) for one in found]
-    return show.FindingsView(findings=findings, subscriptions=there, examined=len(rows))
+    insight, all_rows = by.api.insight, by.principal.is_admin or by.is_local
+    return await insight.ask(insight.health, _whose(by), includes_broker=all_rows)
 
 
-def _whose(api: Api, by: Caller) -> ColumnElement[bool]:
-    """Return the condition of the subscriptions that are somebody's."""
-    if by.principal.owner is not None:
-        api.check(by, "subscribe")
-        if by.principal.is_admin:
-            return true()
-        return subscriptions.c.owner == by.principal.owner
+def _whose(by: deps.Caller) -> ColumnElement[bool]:
+    """Return the condition of the subscriptions in a health report."""
+    if by.owner is not None:
+        by.check("subscribe")
+        return true() if by.principal.is_admin else subscriptions.c.owner == by.owner
     if by.ticket is None:
-        raise unknown(f"this needs a ticket, or the token of an owner{by.why}")
+        raise deps.unknown(f"this needs a ticket, or the token of an owner{by.why}")
     return subscriptions.c.ticket == digest_of(by.ticket)

@@ -1,25 +1,25 @@
-"""Matches as they come (server-sent events), in pages, and as an Atom feed.
+"""Streams of matches as server-sent events.
 
-An event's id is the match's number, which is durable: a client that was cut off says the last one
-that it has (``Last-Event-ID``, or ``since``) and gets all after it, once each. Whatever else a
-stream says (that it is alive, that the subscription has ended) has no id.
+The id of an event is the number of the match, which is durable. After a disconnection, a client
+sends the last id (``Last-Event-ID`` or ``since``) and gets all later matches once. Other events of
+a stream have no id.
 
-The matcher tells which subscriptions matched; that wakes their streams, and each reads what is
-after the last match that it sent. So nothing lies between reading and waiting, and a client that
-is slow holds one page in memory.
+A new match wakes the streams of its subscription. Each stream then reads the matches after the last
+one that it sent, so it misses none, and a slow client holds one page in memory. A stream also reads
+after each sign of life, in case that a notification of another process was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import distinct, select
+from sqlalchemy import select
 
 from graphmatch.broker.db.match_queries import matches_after
 from graphmatch.broker.db.store import StoreError, counter
@@ -29,89 +29,62 @@ from graphmatch.broker.outbox.match_feed import match_view
 from graphmatch.broker.service.broker import Broker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, RowMapping
+    from sqlalchemy import Connection
 
 PAGE = 50
-"""So many matches are read at once."""
+"""Number of matches in one read."""
 STREAMS = 20
-"""So many streams one subscription may have open."""
+"""Limit of open streams of a subscription."""
 ALIVE_SECONDS = 15.0
-"""After so long without a match a stream says that it is alive."""
+"""Seconds between two signs of life."""
 STREAM_SECONDS = 3600.0
-"""After so long a stream ends: the client comes again, and its right to read is looked at."""
-POLL_SECONDS = 0.5
-"""How often matches of other processes are looked for, where there may be some."""
-# -- reading ------------------------------------------------------------------------------------
-
-# -- streams ------------------------------------------------------------------------------------
+"""Lifetime of a stream. The client connects again, and its permission is checked again."""
 
 
 class Streams:
-    """The open streams of events, and what wakes them.
+    """The open event streams of a process.
 
     Parameters
     ----------
     broker
-        Has the store, the clock and the limits.
+        Its store, clock and limits are used.
     alive_seconds
-        After so long without a match a stream says that it is alive.
+        Seconds between two signs of life.
     """
 
     def __init__(self, broker: Broker, alive_seconds: float = ALIVE_SECONDS) -> None:
         self._broker, self._alive = broker, alive_seconds
         self._waiting: dict[int, set[asyncio.Event]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._polling: asyncio.Task[None] | None = None
-        self._last: int | None = None
         self.stopped = False
 
     def __len__(self) -> int:
-        """Return how many streams are open."""
+        """Return the number of open streams."""
         return sum(map(len, self._waiting.values()))
 
     def start(self) -> None:
-        """Begin, on the loop that runs."""
+        """Start on the running event loop."""
         self._loop = asyncio.get_running_loop()
-        if not self._broker.store.is_sqlite:
-            repeat = self._broker.supervisor.repeat
-            self._polling = self._loop.create_task(repeat("streams", self._poll, asyncio.Event()))
 
     def stop(self) -> None:
         """End all streams."""
         self.stopped = True
-        if self._polling is not None:
-            self._polling.cancel()
-        for events in self._waiting.values():
-            for event in events:
-                event.set()
+        self.wake()
 
-    def told(self, numbers: Sequence[int]) -> None:
-        """Wake the streams of some subscriptions; from any thread."""
-        loop = self._loop
-        if loop is not None and not self.stopped:
-            with suppress(RuntimeError):  # the loop has been closed: nobody reads
-                loop.call_soon_threadsafe(self.wake, numbers)
+    def notify(self, numbers: Sequence[int] = ()) -> None:
+        """Wake the streams of subscriptions, or all, from any thread."""
+        if self._loop is not None and not self.stopped:
+            with suppress(RuntimeError):  # The loop is closed, so no stream is open.
+                self._loop.call_soon_threadsafe(self.wake, numbers)
 
-    def wake(self, numbers: Sequence[int]) -> None:
-        """Wake the streams of some subscriptions; on the loop."""
-        for number in numbers:
+    def wake(self, numbers: Sequence[int] = ()) -> None:
+        """Wake the streams of subscriptions, or all, on the event loop."""
+        for number in numbers or list(self._waiting):
             for event in self._waiting.get(number, ()):
                 event.set()
 
-    async def _poll(self) -> float:
-        """Look for the matches of other processes: one look for all streams."""
-        store = self._broker.store
-        if self._last is None:
-            self._last = await store.read(lambda db: counter(db, "match"))
-        elif self._waiting:
-            self._last, numbers = await store.read(partial(_matched_after, last=self._last))
-            self.wake(numbers)
-        return POLL_SECONDS
-
     def has_room(self, number: int) -> bool:
-        """Whether a subscription may have one more stream."""
+        """Return whether a subscription may open another stream."""
         return len(self._waiting.get(number, ())) < STREAMS
 
     @contextmanager
@@ -125,84 +98,69 @@ class Streams:
             if not self._waiting[number]:
                 del self._waiting[number]
 
-    async def follow(self, number: int, since: int | None, root: str) -> AsyncIterator[bytes]:
-        """Yield the events of a subscription, until it ends, the client goes, or all stops.
+    async def follow(self, number: int, since: int | None, root: str) -> AsyncIterator[str]:
+        """Yield the events of a subscription.
 
         Parameters
         ----------
         number
-            The subscription's.
+            Number of the subscription.
         since
-            The last match that the client has; ``None``: it wants those from now on.
+            Number of the last match that the client has; ``None`` if it wants new ones only.
         root
-            What addresses begin with.
+            Base URL of the broker.
         """
-        with self._awaiting(number) as event, suppress(StoreError):  # the client comes again
-            async for text in self._followed(number, since, root, event):
-                yield text.encode()
-
-    async def _followed(
-        self, number: int, since: int | None, root: str, event: asyncio.Event
-    ) -> AsyncIterator[str]:
-        store, limits = self._broker.store, self._broker.limits
-        until = asyncio.get_running_loop().time() + STREAM_SECONDS
-        newest = await store.read(lambda db: counter(db, "match"))
-        # A number that is not there yet is of a store that was: nothing would come for long.
-        last = newest if since is None else min(since, newest)
-        yield f"retry: 2000\nid: {last}\n\n"
-        if since is not None and await store.read(lambda db: self._is_cut(db, number, last)):
-            days = limits.replayed / timedelta(days=1)
-            yield _control(
-                "truncated", {"what": f"older matches than {days:g} days are left out here"}
-            )
-        while not self.stopped and asyncio.get_running_loop().time() < until:
-            event.clear()  # what comes from here on wakes it again
-            page = partial(self._page, number=number, last=last, oldest=self._oldest())
-            rows, state = await store.read(page)
-            for row in rows:
-                view = json.dumps(match_view(row, root, limits.payload_bytes), ensure_ascii=False)
-                last = row["seq"]
-                yield f"id: {last}\nevent: match\ndata: {view}\n\n"
-            if rows:
-                continue
-            if state == "ended":
-                yield _control("ended", {"what": "the subscription has ended"})
-                return
-            try:
-                async with asyncio.timeout(self._alive):
-                    await event.wait()
-            except TimeoutError:
-                yield ": alive\n\n"
+        store, now = self._broker.store, asyncio.get_running_loop().time
+        until = now() + STREAM_SECONDS
+        with self._awaiting(number) as event, suppress(StoreError):  # The client connects again.
+            newest = await store.read(lambda db: counter(db, "match"))
+            # A higher number is from another store. Without this, new matches would be missing.
+            last = newest if since is None else min(since, newest)
+            yield f"retry: 2000\nid: {last}\n\n"
+            if since is not None and await store.read(
+                partial(self._is_cut, number=number, last=last)
+            ):
+                days = self._broker.limits.replayed / timedelta(days=1)
+                yield _control("truncated", f"matches older than {days:g} days are missing here")
+            while not self.stopped and now() < until:
+                event.clear()
+                page = partial(self._page, number=number, last=last, root=root)
+                rows, state = await store.read(page)
+                for seq, view in rows:
+                    last = seq
+                    yield f"id: {seq}\nevent: match\ndata: {view}\n\n"
+                if rows:
+                    continue
+                if state == "ended":
+                    yield _control("ended", "the subscription has ended")
+                    return
+                try:
+                    async with asyncio.timeout(self._alive):
+                        await event.wait()
+                except TimeoutError:
+                    yield ": alive\n\n"
 
     def _oldest(self) -> int:
         return millis(self._broker.clock() - self._broker.limits.replayed)
 
     def _page(
-        self, db: Connection, number: int, last: int, oldest: int
-    ) -> tuple[Sequence[RowMapping], str | None]:
-        # The state first: what matched before the end is then among the rows.
-        mine = subscriptions.c.number == number
-        state = db.scalar(select(subscriptions.c.state).where(mine))
-        return matches_after(db, number, last, PAGE, oldest), state
+        self, db: Connection, number: int, last: int, root: str
+    ) -> tuple[list[tuple[int, str]], str | None]:
+        """Return the numbers and the JSON of the next matches, and the subscription's state."""
+        # The state is read first, so the rows contain all matches before the end.
+        state = db.scalar(select(subscriptions.c.state).where(subscriptions.c.number == number))
+        rows = matches_after(db, number, last, PAGE, self._oldest())
+        most = self._broker.limits.payload_bytes
+        views = [json.dumps(match_view(row, root, most), ensure_ascii=False) for row in rows]
+        return [(row["seq"], view) for row, view in zip(rows, views, strict=True)], state
 
     def _is_cut(self, db: Connection, number: int, last: int) -> bool:
-        """Whether matches after a number are too old to be sent again."""
+        """Return whether later matches are too old for a stream."""
         mine = (matches.c.subscription == number) & (matches.c.seq > last)
         old = select(matches.c.seq).where(mine, matches.c.matched_at < self._oldest()).limit(1)
         return db.scalar(old) is not None
 
 
-def _matched_after(db: Connection, last: int) -> tuple[int, list[int]]:
-    newest = counter(db, "match")
-    if newest == last:
-        return last, []
-    mine = (matches.c.seq > last) & (matches.c.seq <= newest)
-    return newest, list(db.scalars(select(distinct(matches.c.subscription)).where(mine)))
-
-
-def _control(event: str, data: Mapping[str, Any]) -> str:
-    """Return an event that is no match, and so has no id."""
-    return f"event: {event}\ndata: {json.dumps(data)}\n\n"
-
-
-# -- Atom ---------------------------------------------------------------------------------------
+def _control(event: str, what: str) -> str:
+    """Return an event without an id."""
+    return f"event: {event}\ndata: {json.dumps({'what': what})}\n\n"

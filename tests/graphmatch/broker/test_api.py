@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
@@ -16,11 +15,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, func, insert, select
 
+from graphmatch.broker.api import system
 from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.broker.api.problems import TYPE
-from graphmatch.broker.app import server
+from graphmatch.broker.app.security import derived_key, digest_of
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.tables import audit, deliveries, owners
+from graphmatch.broker.db.tables import audit, dead_letters, deliveries, owners, subscriptions
 from graphmatch.broker.insight.insight_service import InsightService
 from graphmatch.broker.models.limits import BrokerLimits
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, Answer, LiveBroker
@@ -121,7 +121,7 @@ def test_a_refused_notification_links_to_the_constraints(live_broker: LiveBroker
         (b"<a>", "text/turtle", 422),
         (b"", "text/turtle", 422),
         (b"x=1", "application/x-www-form-urlencoded", 415),
-        ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 415),
+        ("<urn:ä> <urn:p> 1 .".encode("latin-1"), "text/turtle; charset=latin-1", 422),
     ):
         said = live_broker.call("POST", "/v1/publications", body, {"Content-Type": media_type})
         check(said, status)
@@ -165,7 +165,6 @@ def test_a_feed_is_published_under_any_media_type(live_broker: LiveBroker) -> No
 def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
     limits = BrokerLimits(body_bytes=1000, publications=3)
     fine, large = b"<urn:a> <urn:p> 1 .", b"<urn:a> <urn:p> 1 ." + b" " * 1000
-    gz = TURTLE | {"Content-Encoding": "gzip"}
     with LiveBroker(tmp_path, limits=limits) as live_broker:
 
         def sent(body: bytes, headers: dict[str, str], **more: Any) -> Answer:
@@ -174,17 +173,12 @@ def test_the_size_of_bodies_is_limited(tmp_path: Path) -> None:
         check(sent(large, TURTLE), 413)
         pieces: Any = iter([fine, b" " * 500, b" " * 500])
         check(sent(pieces, TURTLE, encode_chunked=True), 413)
-        assert sent(gzip.compress(fine), gz).status == 202
-        assert sent(gzip.compress(fine) + gzip.compress(b"#"), gz).status == 202
-        check(sent(gzip.compress(large), gz), 413)
-        check(sent(gzip.compress(b" " * 10**8)[:900], gz), 413)
-        check(sent(gzip.compress(fine)[:-3], gz), 400, "it ends early")
-        check(sent(fine, gz), 400, "not gzip")
-        check(sent(fine, TURTLE | {"Content-Encoding": "br"}), 415)
+        assert sent(fine, TURTLE).status == 202
+        check(sent(fine, TURTLE | {"Content-Encoding": "gzip"}), 415)
         check(sent(fine, TURTLE | {"Content-Length": "9" * 19}), 413)
         many = "\n".join(json.dumps({"data": fine.decode()}) for _ in range(4))
         check(sent(many.encode(), LINES), 422, "more than 3 publications")
-        assert len(live_broker.call("GET", "/v1/publications").json["contains"]) == 2
+        assert len(live_broker.call("GET", "/v1/publications").json["contains"]) == 1
 
 
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
@@ -328,6 +322,9 @@ def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
     }
     others_ = [
         ("DELETE", "/v1/owners/{owner}/tokens"),  # Administrators may use it.
+        ("DELETE", "/v1/tokens/{number}"),
+        ("GET", "/v1/subscriptions/{id}/confirm"),  # They show a button to all clients.
+        ("GET", "/v1/subscriptions/{id}/unsubscribe"),
         ("GET", "/v1/publications/{seq}/facts"),  # All subscribers may use it.
         ("POST", "/v1/publications/{seq}/query"),
         ("GET", "/v1/feeds/{id}"),  # All who may manage feeds may use it.
@@ -347,7 +344,7 @@ def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
     assert len(paths) >= 15
     theirs = public.call("POST", "/v1/subscriptions", {"query": ALL}, other).json
     for method, path, absent in paths:
-        body = {} if method == "PATCH" else None
+        body = {"since": 0} if path.endswith("/replay") else {} if method == "PATCH" else None
         for headers in (
             other,
             {"Authorization": "Ticket gmt_no"},
@@ -373,8 +370,6 @@ def _filled(template: str, value: object) -> str:
 
 def _delivery(live_broker: LiveBroker, id: str) -> int:
     """Return a failed delivery of a subscription."""
-    from graphmatch.broker.db.tables import subscriptions
-
     row = live_broker.read(
         lambda db: db.scalar(select(subscriptions.c.number).where(subscriptions.c.id == id))
     )
@@ -456,7 +451,7 @@ def test_a_changed_query_matches_later_publications(live_broker: LiveBroker) -> 
     live_broker.settled()
     (one,) = live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]
     assert one["solutions"] == [{"s": "<urn:y>"}]
-    assert live_broker.call("POST", f"{path}/pause", headers=ticket).status == 200
+    assert live_broker.call("PATCH", path, {"state": "paused"}, ticket).status == 200
     live_broker.publish("<urn:z> a <urn:Changed> .")
     live_broker.settled()
     assert len(live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]) == 1
@@ -527,12 +522,12 @@ def test_metrics_count_publications(live_broker: LiveBroker) -> None:
     def metrics() -> str:
         return live_broker.call("GET", "/metrics").content.decode()
 
-    wait(lambda: "graphmatch_publications_waiting 0.0" in metrics())
+    wait(lambda: "graphmatch_publications_unmatched 0.0" in metrics())
     text = metrics()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
     published = live_broker.call("GET", "/v1/publications?limit=1").json["contains"][0]
     assert float(values["graphmatch_publications_total"]) == int(published.rpartition("/")[2])
-    assert values["graphmatch_publications_waiting"] == "0.0"
+    assert values["graphmatch_publications_unmatched"] == "0.0"
     assert float(values["graphmatch_match_latency_seconds_count"]) > 0
     assert any("/v1/publications" in name for name in values)
     assert live_broker.call("GET", "/healthz").json["status"] == "ok"
@@ -574,17 +569,26 @@ def test_the_server_responds_while_a_body_is_read(
 def test_every_endpoint_is_described(live_broker: LiveBroker) -> None:
     said = live_broker.call("GET", "/openapi.json").json
     for path, methods in said["paths"].items():
-        for method, one in methods.items():
+        for one in methods.values():
             assert one["summary"], path
             assert one["description"], path
             bodies = one.get("requestBody", {}).get("content", {})
-            assert method != "post" or all(
-                "example" in body or _examples(said, body) or path == "/v1/publications"
-                for body in bodies.values()
-            ), path
-    page = live_broker.call("GET", "/docs").content.decode()
+            examples = ["example" in body or _examples(said, body) for body in bodies.values()]
+            assert any(examples) == bool(bodies), path
+    assert "9007199254740993" not in json.dumps(said)
+    page = live_broker.call("GET", "/docs").text
     assert all(f"{path}</code>" in page for path in said["paths"])
+    assert all(f"id='{name}'" in page for name in said["components"]["schemas"])
+    assert "Number of stored matches" in page  # It describes the fields of answers.
     assert "src=" not in page
+
+
+def test_messages_of_webhooks_are_described(live_broker: LiveBroker) -> None:
+    said = live_broker.call("GET", "/openapi.json").json
+    body = said["webhooks"]["message"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"]["$ref"].endswith("/Notification")
+    fields = said["components"]["schemas"]["Notification"]["properties"]
+    assert {"type", "id", "subscription", "matches", "total", "link"} <= fields.keys()
 
 
 def _examples(said: Any, body: Any) -> bool:
@@ -597,7 +601,7 @@ def _examples(said: Any, body: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("examples", [3, pytest.param(1700, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [1, pytest.param(1700, marks=pytest.mark.long)])
 def test_generated_requests_conform_to_the_description(tmp_path: Path, examples: int) -> None:
     """Schemathesis: no 5xx status, and every response conforms to the description."""
     import schemathesis
@@ -687,25 +691,6 @@ def test_an_endless_head_closes_the_connection(live_broker: LiveBroker) -> None:
     assert live_broker.raw(head + b"X: " + b"a" * 50_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_slow_head_closes_the_connection(
-    live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
-    ask = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{live_broker.port}\r\n".encode()
-    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
-        connection.sendall(ask)
-        assert connection.recv(100) == b""  # The server closed the connection.
-    with socket.create_connection(("127.0.0.1", live_broker.port), timeout=10) as connection:
-        for _ in range(2):  # The time limit must not apply between requests.
-            connection.sendall(ask + b"\r\n")
-            answer = b""
-            while not answer.endswith(b"}"):  # The response may arrive in pieces.
-                answer += connection.recv(10_000)
-                assert answer
-            assert answer.startswith(b"HTTP/1.1 200")
-            pause(0.5)
-
-
 def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) -> None:
     body = b"<urn:a> a <urn:C> .\n#" + b" " * 5_000_000
     head = (
@@ -730,7 +715,7 @@ def test_the_end_of_a_large_body_is_not_read_as_a_head(live_broker: LiveBroker) 
         ("/v1/subscriptions", {"words": ["a", "b\0"]}, "words"),
         ("/v1/subscriptions:backtest", {"query": "ASK { ?s ?p 'a\0' }"}, "query"),
         ("/v1/feeds", {"url": "https://example.org/", "title": "\0"}, "title"),
-        ("/v1/subscriptions/a%00b/renew", None, "path"),
+        ("/v1/subscriptions/a%00b/test", None, "path"),
     ],
 )
 def test_a_nul_is_refused_and_its_field_named(
@@ -764,4 +749,278 @@ def test_a_nul_in_an_id_of_a_line_refuses_that_line(live_broker: LiveBroker) -> 
     said = live_broker.call("POST", "/v1/publications", lines, LINES).json
     assert [one["id"] for one in said["publications"]] == ["urn:b"]
     [problem] = said["problems"]
-    assert (problem["what"], problem["where"]["item"]) == ("a NUL (U+0000)", "id")
+    assert "NUL" in problem["what"]
+    assert (problem["where"]["line"], problem["where"]["item"]) == (1, "id")
+
+
+# -- Operation of the API -----------------------------------------------------------------------
+
+
+def test_each_answer_has_a_request_id(live_broker: LiveBroker) -> None:
+    given = live_broker.call("GET", "/healthz", headers={"X-Request-Id": "trace-1"})
+    assert given.headers["x-request-id"] == "trace-1"
+    for method, path, status in (("GET", "/nix", 404), ("PUT", "/v1/feeds", 405)):
+        said = live_broker.call(method, path, headers={"X-Request-Id": "a b\tc" * 50})
+        body = check(said, status)
+        assert body["request_id"] == said.headers["x-request-id"]
+        assert len(body["request_id"]) == 16
+    refused = live_broker.call("GET", "/", headers={"Host": "evil.example", "X-Request-Id": "t2"})
+    assert check(refused, 421)["request_id"] == "t2"
+
+
+def test_problems_have_stable_codes(live_broker: LiveBroker) -> None:
+    subscriptions = "/v1/subscriptions"
+    for method, path, body, headers, status, code in (
+        ("GET", "/nix", None, {}, 404, "not-found"),
+        ("GET", f"{subscriptions}/sub_no", None, {}, 404, "not-found"),
+        ("POST", subscriptions, {"query": "SELECT"}, {}, 422, "invalid-subscription"),
+        ("POST", subscriptions, {}, {}, 422, "invalid-request"),
+        ("POST", subscriptions, b"{", {"Content-Type": "application/json"}, 400, "invalid-json"),
+        ("POST", subscriptions, b"a=b", {}, 415, "unsupported-media-type"),
+        ("POST", "/v1/feeds", b"a", {"Content-Type": "text/plain"}, 415, "unsupported-media-type"),
+        ("GET", subscriptions, None, {"Authorization": "Bearer no"}, 401, "unauthorized"),
+        ("POST", "/v1/publications", b"<a>", {"Content-Type": "text/turtle"}, 422, None),
+    ):
+        said = check(live_broker.call(method, path, body, headers), status)
+        assert code is None or said["code"] == code
+        assert said["type"] == TYPE + said["code"]
+
+
+def test_lines_create_subscriptions(live_broker: LiveBroker) -> None:
+    lines = [
+        json.dumps({"query": ALL, "name": "first"}),
+        "",
+        '{"query": ',
+        json.dumps({"query": "SELECT", "colour": 1}),
+        json.dumps({"query": "SELECT ?s { ?s"}),
+        json.dumps({"words": ["two"], "sink": {"kind": "feed"}}),
+    ]
+    said = live_broker.call("POST", "/v1/subscriptions", "\n".join(lines), LINES)
+    assert said.status == 200, said.content
+    first, broken, unknown, invalid, last = said.json["subscriptions"]
+    ticket = {"Authorization": f"Ticket {first['ticket']}"}
+    path = first["links"]["self"].removeprefix(live_broker.url)
+    assert live_broker.call("GET", path, headers=ticket).json["name"] == "first"
+    assert last["id"] != first["id"]
+    assert [one["code"] for one in (broken, unknown, invalid)] == ["invalid-subscription"] * 3
+    assert (broken["where"]["line"], unknown["where"]["line"]) == (3, 4)
+    assert unknown["where"]["item"] == "colour"
+    assert invalid["what"]
+    check(live_broker.call("POST", "/v1/subscriptions", "\n", LINES), 422, "0 subscriptions")
+    several = live_broker.client().subscribe_many([{"topics": ["Energy"]}, {"not_words": 1}])
+    assert "ticket" in several[0]
+    assert several[1]["status"] == 422
+
+
+def test_a_repeated_subscription_is_created_once(public: LiveBroker) -> None:
+    key = token(public, "once", "subscribe") | {"Idempotency-Key": "k1"}
+    first = public.call("POST", "/v1/subscriptions", {"query": ALL}, key)
+    again = public.call("POST", "/v1/subscriptions", {"query": ALL}, key)
+    assert (first.status, again.status) == (201, 201)
+    assert again.json["id"] == first.json["id"]
+    assert first.json["ticket"]
+    assert again.json["ticket"] is None
+    assert again.json["read_key"] == first.json["read_key"]
+    other = public.call("POST", "/v1/subscriptions", {"words": ["a"]}, key)
+    assert check(other, 409)["code"] == "conflict"
+
+
+def test_the_rate_of_requests_is_limited(tmp_path: Path) -> None:
+    options = ApiOptions(local=False, anonymous=True)
+    with LiveBroker(tmp_path, options=options, limits=BrokerLimits(requests=3)) as broker:
+        headers = token(broker, "eager", "subscribe", "publish")
+        answers = [broker.call("GET", "/v1/subscriptions", headers=headers) for _ in range(4)]
+        assert [one.status for one in answers] == [200, 200, 200, 429]
+        assert check(answers[3], 429)["code"] == "too-many-requests"
+        assert int(answers[3].headers["retry-after"]) > 0
+        said = [broker.call("POST", "/v1/publications", "<urn:a> a 1 .", TURTLE) for _ in range(4)]
+        assert [one.status for one in said] == [202, 202, 202, 429]  # By address.
+        forwarded = TURTLE | {"X-Forwarded-For": "192.0.2.1, 192.0.2.7"}
+        assert broker.call("POST", "/v1/publications", "<urn:a> a 1 .", forwarded).status == 202
+        assert broker.call("GET", "/healthz").status == 200
+
+
+def test_wrong_tokens_are_slowed_down(tmp_path: Path) -> None:
+    with LiveBroker(tmp_path, options=ApiOptions(local=False)) as broker:
+        wrong = {"Authorization": "Bearer gmk_no"}
+        statuses = [broker.call("GET", "/v1/feeds", headers=wrong).status for _ in range(15)]
+        assert statuses[0] == 401
+        assert statuses[-1] == 429
+
+
+def test_tokens_are_listed_revoked_and_expire(public: LiveBroker) -> None:
+    admin = token(public, "root", "admin")
+    asked = {"owner": "lister", "scopes": ["subscribe"], "name": "laptop", "expires_in": 3600}
+    made = public.call("POST", "/v1/tokens", asked, admin).json
+    second = public.call("POST", "/v1/tokens", asked | {"name": "phone"}, admin).json
+    check(public.call("GET", "/v1/tokens", headers=token(public, "x", "subscribe")), 403)
+    listed = public.call("GET", "/v1/tokens?owner=lister", headers=admin)
+    assert made["token"] not in listed.text
+    rows = {one["name"]: one for one in listed.json["tokens"]}
+    assert rows.keys() == {"laptop", "phone"}
+    assert rows["laptop"]["scopes"] == ["subscribe"]
+    number = rows["laptop"]["id"]
+    assert public.call("DELETE", f"/v1/tokens/{number}", headers=admin).status == 204
+    check(public.call("DELETE", "/v1/tokens/99999", headers=admin), 404)
+    bearer = {"Authorization": f"Bearer {made['token']}"}
+    check(public.call("GET", "/v1/subscriptions", headers=bearer), 401)
+    bearer = {"Authorization": f"Bearer {second['token']}"}
+    assert public.call("GET", "/v1/subscriptions", headers=bearer).status == 200
+    public.clock.forward = timedelta(hours=2)
+    try:
+        check(public.call("GET", "/v1/subscriptions", headers=bearer), 401)
+    finally:
+        public.clock.forward = timedelta(0)
+
+
+def test_dead_letters_are_listed_and_counted(tmp_path: Path) -> None:
+    with LiveBroker(tmp_path) as broker:
+        assert broker.call("GET", "/readyz").json["dead_letters"] == 0
+        row = {"task": "matching", "record": "publication 1", "error": "E: gmt_abc", "at": 1}
+        broker.store.write_now(lambda db: db.execute(insert(dead_letters).values(row)))
+        ready = broker.call("GET", "/readyz")
+        assert (ready.status, ready.json["dead_letters"]) == (200, 1)
+        said = broker.call("GET", "/v1/dead-letters").json
+        assert said["total"] == 1
+        [letter] = said["dead_letters"]
+        assert (letter["record"], letter["error"]) == ("publication 1", "E: gmt_…")
+        assert broker.call("GET", "/v1/dead-letters", headers={"Via": "1.1 a"}).status == 401
+
+
+def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LiveBroker(tmp_path) as broker:
+        monkeypatch.setattr(system, "FREE_BYTES", 10**18)
+        said = broker.call("GET", "/readyz")
+        assert said.status == 503
+        assert "disk" in said.json["reasons"][0]
+
+
+def test_pages_of_named_origins_may_use_the_api(tmp_path: Path) -> None:
+    origin = {"Origin": "https://app.example"}
+    ask = origin | {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    with LiveBroker(tmp_path, options=ApiOptions(cors_origins=("https://app.example",))) as broker:
+        said = broker.call("OPTIONS", "/v1/subscriptions", headers=ask)
+        assert said.status == 200
+        assert said.headers["access-control-allow-origin"] == "https://app.example"
+        headers = origin | token(broker, "a", "subscribe")
+        made = broker.call("POST", "/v1/subscriptions", {"query": ALL}, headers)
+        assert made.status == 201
+        assert made.headers["access-control-allow-origin"] == "https://app.example"
+        assert broker.call("POST", "/v1/subscriptions", {"query": ALL}, origin).status == 403
+
+
+def test_without_named_origins_there_is_no_cors(live_broker: LiveBroker) -> None:
+    said = live_broker.call("GET", "/healthz", headers={"Origin": "https://app.example"})
+    assert "access-control-allow-origin" not in said.headers
+
+
+# -- CloudEvents --------------------------------------------------------------------------------
+
+
+def cloud_event(**more: Any) -> dict[str, Any]:
+    event = {"specversion": "1.0", "id": "7", "source": "urn:shop", "type": "org.example.offer"}
+    return event | {"datacontenttype": "text/turtle", "data": "<urn:a> a <urn:C> ."} | more
+
+
+def test_structured_cloudevents_are_published(live_broker: LiveBroker) -> None:
+    kind = {"Content-Type": "application/cloudevents+json; charset=utf-8"}
+    for event, id in (
+        (cloud_event(), "urn:shop#7"),
+        (cloud_event(id="urn:own"), "urn:own"),
+        (cloud_event(data=None, data_base64="PHVybjphPiBhIDx1cm46Qz4gLg=="), "urn:shop#7"),
+        (cloud_event(datacontenttype=None, data={"@id": "urn:x", "@type": "urn:C"}), "urn:shop#7"),
+        (cloud_event(extension="ignored"), "urn:shop#7"),
+    ):
+        event = {key: value for key, value in event.items() if value is not None}
+        said = live_broker.call("POST", "/v1/publications", event, kind)
+        assert said.status == 202, said.content
+        assert [one["id"] for one in said.json["publications"]] == [id]
+    for event, item in (
+        (cloud_event(specversion="0.3"), "specversion"),
+        (cloud_event(id=""), "id"),
+        (cloud_event(data=5), "data"),
+    ):
+        said = check(live_broker.call("POST", "/v1/publications", event, kind), 422)
+        assert item in said["where"]["item"]
+
+
+def test_a_batch_of_cloudevents_is_published(live_broker: LiveBroker) -> None:
+    kind = {"Content-Type": "application/cloudevents-batch+json"}
+    events = [cloud_event(id="urn:b:1"), cloud_event(type=""), cloud_event(id="urn:b:3")]
+    said = live_broker.call("POST", "/v1/publications", events, kind)
+    assert [one["id"] for one in said.json["publications"]] == ["urn:b:1", "urn:b:3"]
+    [problem] = said.json["problems"]
+    assert problem["where"]["item"] == "type"
+    check(live_broker.call("POST", "/v1/publications", b"[", kind), 422, "not JSON")
+    check(live_broker.call("POST", "/v1/publications", b"[]", kind), 422, "no publication")
+
+
+# -- Test messages and replays ------------------------------------------------------------------
+
+WEBHOOK = {"kind": "webhook", "url": "https://hook.example/"}
+
+
+def test_a_test_message_is_enqueued(live_broker: LiveBroker) -> None:
+    id, ticket = live_broker.subscribe(sink=WEBHOOK)
+    said = live_broker.call("POST", f"/v1/subscriptions/{id}/test", headers=ticket)
+    assert said.status == 202
+    assert (said.json["kind"], said.json["state"], said.json["matches"]) == ("test", "waiting", [])
+    fetched, ticket = live_broker.subscribe()
+    refused = live_broker.call("POST", f"/v1/subscriptions/{fetched}/test", headers=ticket)
+    check(refused, 422, "sends nothing")
+
+
+def test_matches_are_replayed_in_one_digest(live_broker: LiveBroker) -> None:
+    id, ticket = live_broker.subscribe(sink=WEBHOOK)
+    path = f"/v1/subscriptions/{id}"
+    body = {"since": 0}
+    check(live_broker.call("POST", f"{path}/replay", body, ticket), 422, "no matches")
+    for number in range(3):
+        live_broker.publish(f"<urn:r{number}> a <urn:C> .")
+    live_broker.settled()
+    seqs = [
+        one["seq"]
+        for one in live_broker.call("GET", f"{path}/matches", headers=ticket).json["matches"]
+    ]
+    check(live_broker.call("POST", f"{path}/replay", body, ticket), 422, "no matches")  # They wait.
+    done = deliveries.update().values(state="delivered")
+    live_broker.store.write_now(lambda db: db.execute(done))
+    said = live_broker.call("POST", f"{path}/replay", {"since": seqs[0]}, ticket)
+    assert said.status == 202
+    assert (said.json["kind"], said.json["matches"]) == ("digest", seqs[1:])
+
+
+# -- Links in emails ----------------------------------------------------------------------------
+
+
+def test_a_link_unsubscribes_with_one_click(live_broker: LiveBroker) -> None:
+    made = live_broker.call("POST", "/v1/subscriptions", {"query": ALL}).json
+    ticket = {"Authorization": f"Ticket {made['ticket']}"}
+    key = derived_key(digest_of(made["ticket"]), made["id"], "unsubscribe")
+    path = f"/v1/subscriptions/{made['id']}"
+    link = f"{path}/unsubscribe?key={key}"
+    page = live_broker.call("GET", link)
+    assert "<form method='post'>" in page.text
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert live_broker.call("GET", path, headers=ticket).json["state"] == "active"
+    check(live_broker.call("POST", f"{path}/unsubscribe?key=gmu_no"), 404)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    said = live_broker.call("POST", link, "List-Unsubscribe=One-Click", form)
+    assert (said.status, "has ended" in said.text) == (200, True)
+    assert live_broker.call("GET", path, headers=ticket).json["state"] == "ended"
+
+
+def test_an_email_address_is_confirmed(live_broker: LiveBroker) -> None:
+    sink = {"kind": "email", "address": "ada@example.org"}
+    made = live_broker.call("POST", "/v1/subscriptions", {"query": ALL, "sink": sink}).json
+    ticket = {"Authorization": f"Ticket {made['ticket']}"}
+    path = f"/v1/subscriptions/{made['id']}"
+    assert live_broker.call("GET", path, headers=ticket).json["state"] == "unconfirmed"
+    check(live_broker.call("POST", f"{path}/confirm?key=no"), 404)
+    mine = select(subscriptions.c.confirmation).where(subscriptions.c.id == made["id"])
+    key = live_broker.read(lambda db: db.scalar(mine))
+    assert live_broker.call("POST", f"{path}/confirm?key={key}").status == 200
+    assert live_broker.call("GET", path, headers=ticket).json["state"] == "active"

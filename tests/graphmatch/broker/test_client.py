@@ -121,9 +121,9 @@ def test_a_refusal_has_a_status_and_a_problem(live_broker: LiveBroker) -> None:
         client.publish(b"x" * 25_000_000, "text/turtle")
     # The server may close before the client reads the response.
     assert caught.value.status in (0, 413)
-    with pytest.raises(BrokerError, match="there is no such subscription"):
+    with pytest.raises(BrokerError, match="subscription"):
         client.subscription("sub_..?y", "gmt_no")
-    with pytest.raises(BrokerError, match="half a character"):
+    with pytest.raises(BrokerError, match="unexpected end of hex escape"):
         client.publish(b'{"data": "\\ud800"}', "application/x-ndjson")
 
 

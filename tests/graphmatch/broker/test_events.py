@@ -357,7 +357,7 @@ def test_the_atom_feed_has_all_matches(live_broker: LiveBroker) -> None:
     live_broker.settled()
     assert live_broker.call("GET", path, headers=tag).status == 200
     assert live_broker.call("GET", path[:-1] + "_").status == 404
-    for method, rest in (("DELETE", ""), ("GET", ""), ("POST", "/pause")):
+    for method, rest in (("DELETE", ""), ("GET", ""), ("POST", "/test")):
         key = path.partition("?")[2]
         only = live_broker.call(method, f"/v1/subscriptions/{id}{rest}?{key}", headers=PROXIED)
         assert only.status == 401, "the key is for reading matches"

@@ -1,0 +1,112 @@
+"""Endpoints of the broker itself: discovery, state, dead letters, metrics and documentation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.responses import HTMLResponse
+
+from graphmatch.broker.api.api_docs import docs_page
+from graphmatch.broker.api.dependencies import LISTED, Limit, TheApi, TheCaller, content_of
+from graphmatch.broker.api.publications import LDP
+from graphmatch.broker.db.dead_letters import count_dead_letters, newest_dead_letters
+from graphmatch.broker.db.store import Store, StoreError
+from graphmatch.broker.metrics import without_secrets
+from graphmatch.broker.models.problem import DeadLetter, DeadLetters, Readiness
+
+FREE_BYTES = 50_000_000
+"""Free space on the disk of a SQLite store below which the broker is not ready."""
+router = APIRouter()
+
+
+@router.get(
+    "/",
+    summary="Find the inbox",
+    response_class=Response,
+    responses=content_of("application/ld+json", schema={"type": "object"}),
+)
+async def discovery(request: Request, api: TheApi) -> Response:
+    """Return the addresses of the LDN inbox and of the API's description."""
+    root = api.root(request)
+    inbox = f"{root}/v1/publications"
+    body = {"@context": LDP, "@id": f"{root}/", "inbox": inbox}
+    link = f'<{inbox}>; rel="{LDP}#inbox", <{root}/openapi.json>; rel="service-desc"'
+    return Response(json.dumps(body), media_type="application/ld+json", headers={"Link": link})
+
+
+@router.get("/healthz", summary="Check that the broker responds")
+async def healthz() -> Readiness:
+    """Return `ok`."""
+    return Readiness()
+
+
+@router.get(
+    "/readyz",
+    summary="Check that the broker works",
+    responses={503: {"description": "The broker does not work.", "model": Readiness}},
+)
+async def readyz(response: Response, api: TheApi) -> Readiness:
+    """Return the faults of the store, its disk and background tasks; with faults the status is 503.
+
+    Dead letters are records that a task could not process. They do not change the status.
+    """
+    supervisor, store = api.broker.supervisor, api.broker.store
+    reasons, letters = [without_secrets(one) for one in supervisor.failing()], 0
+    try:
+        letters = await store.read(count_dead_letters)
+        free = await asyncio.to_thread(_free_bytes, store)
+        if free < FREE_BYTES:
+            reasons.append(f"the disk of the store has only {free / 1e6:,.0f} MB left")
+    except (StoreError, OSError):
+        reasons.append("the store cannot be read")
+    if api.matcher is not None and not api.matcher.is_running:
+        reasons.append("publications are not being matched")
+    if api.streams.stopped:
+        reasons.append("the broker is stopping")
+    response.status_code = 503 if reasons else 200
+    return Readiness(
+        status="not ready" if reasons else "ok",
+        reasons=tuple(reasons),
+        set_aside=tuple(supervisor.set_aside()),
+        dead_letters=letters,
+    )
+
+
+def _free_bytes(store: Store) -> float:
+    """Return the free space on the disk of a SQLite file. Others have their own monitoring."""
+    if not store.is_sqlite:
+        return float("inf")
+    return shutil.disk_usage(Path(store.name.removeprefix("sqlite:///")).parent).free
+
+
+@router.get("/v1/dead-letters", summary="List dead letters (admin)")
+async def list_dead_letters(by: TheCaller, limit: Limit = LISTED) -> DeadLetters:
+    """Return the newest records that background tasks could not process, with their errors."""
+    by.check("admin")
+    rows = await by.read(lambda db: newest_dead_letters(db, limit))
+    letters = [DeadLetter(**{**row, "error": without_secrets(row["error"])}) for row in rows]
+    return DeadLetters(dead_letters=letters, total=await by.read(count_dead_letters))
+
+
+@router.get(
+    "/metrics",
+    summary="Read metrics (admin)",
+    response_class=Response,
+    responses=content_of("text/plain"),
+)
+async def metrics(by: TheCaller) -> Response:
+    """Return metrics in the text format of Prometheus."""
+    by.check("admin")
+    content = await asyncio.to_thread(by.api.metrics.text)
+    return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/docs", summary="Read the documentation of the API", response_class=HTMLResponse)
+async def docs(request: Request) -> str:
+    """Return a page about the endpoints and their data. It needs no other server."""
+    app: FastAPI = request.app
+    return await asyncio.to_thread(lambda: docs_page(app.openapi()))

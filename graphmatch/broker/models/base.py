@@ -1,0 +1,77 @@
+"""Bases of the models of requests and answers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from graphmatch.broker.models.texts import is_text
+from graphmatch.broker.models.times import time_of
+
+EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
+EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
+_SECTION = re.compile(r"\n*^Attributes\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^([\w-]+)\n((?: {4}.+\n?)+)", re.MULTILINE)
+
+Time = Annotated[
+    datetime, BeforeValidator(lambda time: time_of(time) if isinstance(time, int) else time)
+]
+"""A time. A number is a time of the store, in milliseconds."""
+
+
+class Answer(BaseModel):
+    """A part of an answer.
+
+    The section ``Attributes`` of a docstring gives the descriptions of the fields in the schema.
+    """
+
+    model_config = ConfigDict(from_attributes=True, serialize_by_alias=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema, with the texts of the docstrings."""
+        schema = handler.resolve_ref_schema(handler(core))
+        for base in reversed(cls.__mro__):
+            text, *sections = _SECTION.split(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
+            for name, description in _ENTRY.findall("".join(sections)):
+                schema["properties"][name]["description"] = " ".join(description.split())
+        schema["description"] = text
+        return schema
+
+
+class Page(Answer):
+    """A page of a list.
+
+    Attributes
+    ----------
+    next
+        Address of the next page. The last page has none.
+    """
+
+    next: str | None = None
+
+
+class Model(Answer):
+    """A part of a request. An unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_texts(cls, value: Any) -> Any:
+        if not is_text(value):
+            raise ValueError("a NUL (U+0000), half a character, or no number of JSON")
+        return value
+
+
+def example(*values: dict[str, Any]) -> ConfigDict:
+    """Return the configuration of a model with examples in its schema."""
+    return ConfigDict(json_schema_extra={"examples": list(values)})
