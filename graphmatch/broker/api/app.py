@@ -530,7 +530,8 @@ def make_app(
     options: ApiOptions | None = None,
     retry: Retry | None = None,
     feeds: Feeds | None = None,
-    told: Callable[[Sequence[int]], None] | None = None,
+    on_commit: Callable[[], None] | None = None,
+    on_matched: Callable[[Sequence[int]], None] | None = None,
     log: FilteringBoundLogger | None = None,
 ) -> FastAPI:
     """Return the application.
@@ -547,8 +548,10 @@ def make_app(
         Sends a delivery again; by default it is only made due.
     feeds
         Polls feeds; ``None``: it is not done here.
-    told
-        Who else is told which subscriptions matched.
+    on_commit
+        Called after each commit of publications or subscriptions; by default it wakes `matcher`.
+    on_matched
+        Called with the numbers of the subscriptions that matched.
     log
         Where requests are noted, each as a line of JSON; ``None``: nowhere.
     """
@@ -559,14 +562,17 @@ def make_app(
 
     def tell(numbers: Sequence[int]) -> None:
         streams.told(numbers)
-        if told is not None:
-            told(numbers)
+        if on_matched is not None:
+            on_matched(numbers)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         streams.start()
-        if matcher is not None:
+        if on_commit is not None:
+            broker.on_commit = on_commit
+        elif matcher is not None:
             broker.on_commit = matcher.wake
+        if matcher is not None:
             matcher.on_matched, matcher.on_timed = tell, measured.matched
         yield
         streams.stop()

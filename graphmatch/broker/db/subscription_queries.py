@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, select, update
@@ -14,6 +15,10 @@ from graphmatch.broker.db.tables import (
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+
+def remove_usage_of(db: Connection, seqs: Sequence[int]) -> None:
+    """Subtract publications that are about to be deleted from the usage of their owners."""
 
 
 def pause_subscription(db: Connection, number: int, reason: str, now: int) -> None:
