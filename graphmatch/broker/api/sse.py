@@ -41,7 +41,7 @@ ALIVE_SECONDS = 15.0
 """After so long without a match a stream says that it is alive."""
 STREAM_SECONDS = 3600.0
 """After so long a stream ends: the client comes again, and its right to read is looked at."""
-POLL_SECONDS = 0.5
+POLL_SECONDS = 5.0
 """How often matches of other processes are looked for, where there may be some."""
 # -- reading ------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from graphmatch.broker.service.retention import Retention
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Receive, Scope, Send
     from structlog.typing import FilteringBoundLogger
 
     from graphmatch.broker.feeds.feed_list import ListedFeed
@@ -92,6 +93,17 @@ class Follower(MatchWorker):
     def step(self) -> int:
         """Match nothing."""
         return 0
+
+
+def _only_health(app: ASGIApp) -> ASGIApp:
+    """Return the application of a process without the role ``api``."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in _HEALTH:
+            scope = {**scope, "path": "/-"}  # Nothing is there.
+        await app(scope, receive, send)
+
+    return call
 
 
 @asynccontextmanager
@@ -169,9 +181,7 @@ async def started(
         websub_routes.install(app, websub)
         install(app, Page(app.state.api, ending.is_set))
         if "api" not in roles:
-            app.router.routes[:] = [
-                route for route in app.router.routes if getattr(route, "path", "") in _HEALTH
-            ]
+            app.add_middleware(_only_health)
 
         async def lead(stop: asyncio.Event) -> None:
             """Do the work of the leader until `stop` is set."""
