@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,8 @@ class Nursery:
 
     process: subprocess.Popen[str]
     folder: Path
-    database: str
+    database: str = ""
+    settings: Sequence[str] = ()
     started: list[Serving] = field(default_factory=list)
 
     def start(self, roles: str, *options: str, port: int = 0) -> Serving:
@@ -180,7 +181,7 @@ class Nursery:
         log.touch()
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        line = json.dumps([str(log), *arguments, "--allow", "127.0.0.0/8", *options])
+        line = json.dumps([str(log), self.settings, *arguments, "--allow", "127.0.0.0/8", *options])
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         made = Serving(log, int(self.process.stdout.readline()))
@@ -199,21 +200,25 @@ class Nursery:
         return made
 
 
-@contextmanager
-def nursery(folder: Path, database: str, *settings: str) -> Iterator[Nursery]:
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, __file__, *settings]
+    command = [sys.executable, __file__]
     with subprocess.Popen(
         command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        made = Nursery(process, folder, database)
-        try:
-            yield made
-        finally:
-            process.kill()
-            for one in made.started:
-                if is_running(one.pid):
-                    one.kill()
+        yield Nursery(process, tmp_path_factory.mktemp("processes"))
+        process.kill()
+
+
+@pytest.fixture
+def processes(nursery: Nursery, database: str) -> Iterator[Nursery]:
+    """Yield a nursery for processes that share an empty database."""
+    nursery.database, nursery.settings = database, ()
+    yield nursery
+    for one in nursery.started:
+        if is_running(one.pid):
+            one.kill()
 
 
 def quad(name: str) -> str:
@@ -221,33 +226,33 @@ def quad(name: str) -> str:
 
 
 async def test_notifications_carry_a_match_through_all_processes(
-    tmp_path: Path, database: str, hook: Receiver
+    processes: Nursery, hook: Receiver
 ) -> None:
     """No process polls, so a match comes only if each of them is notified."""
-    with nursery(tmp_path, database, "no polls") as processes:
-        api, sender, matcher = [
-            await asyncio.to_thread(processes.start, roles)
-            for roles in ("feeds,api", "deliver", "match")
-        ]
-        client = Client(api.url)
-        made = client.subscribe(query=ALL, sink={"kind": "webhook", "url": hook.url()})
-        events = client.events(made.id, made.ticket, since=0)
-        await asyncio.to_thread(client.publish, quad("a"), "application/n-quads")
-        event = await asyncio.to_thread(next, events)
-        await asyncio.to_thread(client.publish, quad("b"), "application/n-quads")
-        second = await asyncio.to_thread(next, events)
-        events.close()
-        assert [one.publication for one in (event, second)] == ["urn:g-a", "urn:g-b"]
-        await until(lambda: len(hook.got) == 2)
-        for process in (sender, matcher):
-            assert (await asyncio.to_thread(process.call, "GET", "/readyz")).status == 200
-            assert (await asyncio.to_thread(process.call, "GET", "/v1/feeds")).status == 404
-            assert (await asyncio.to_thread(process.call, "GET", "/")).status == 404
-        assert await asyncio.to_thread(lambda: api.is_leading and not matcher.is_leading)
+    processes.settings = ["no polls"]
+    api, sender, matcher = [
+        await asyncio.to_thread(processes.start, roles)
+        for roles in ("feeds,api", "deliver", "match")
+    ]
+    client = Client(api.url)
+    made = client.subscribe(query=ALL, sink={"kind": "webhook", "url": hook.url()})
+    events = client.events(made.id, made.ticket, since=0)
+    await asyncio.to_thread(client.publish, quad("a"), "application/n-quads")
+    event = await asyncio.to_thread(next, events)
+    await asyncio.to_thread(client.publish, quad("b"), "application/n-quads")
+    second = await asyncio.to_thread(next, events)
+    events.close()
+    assert [one.publication for one in (event, second)] == ["urn:g-a", "urn:g-b"]
+    await until(lambda: len(hook.got) == 2)
+    for process in (sender, matcher):
+        assert (await asyncio.to_thread(process.call, "GET", "/readyz")).status == 200
+        assert (await asyncio.to_thread(process.call, "GET", "/v1/feeds")).status == 404
+        assert (await asyncio.to_thread(process.call, "GET", "/")).status == 404
+    assert await asyncio.to_thread(lambda: api.is_leading and not matcher.is_leading)
 
 
 async def test_a_feed_added_anywhere_is_fetched_by_the_leader_even_after_a_kill(
-    tmp_path: Path, database: str, hook: Receiver
+    processes: Nursery, hook: Receiver
 ) -> None:
     item = "<item><title>{0}</title><link>https://e.example/{0}</link></item>"
     head = "<rss version='2.0'><channel><title>T</title>"
@@ -256,20 +261,19 @@ async def test_a_feed_added_anywhere_is_fetched_by_the_leader_even_after_a_kill(
         return web.Response(text=f"{head}{item.format(request.path[1:])}</channel></rss>")
 
     hook.answer = feed
-    with nursery(tmp_path, database) as processes:
-        first = await asyncio.to_thread(processes.start, "feeds,api")
-        await asyncio.to_thread(lambda: wait(lambda: first.is_leading))
-        second = await asyncio.to_thread(processes.start, "feeds,api")
-        add = {"url": hook.url("/one")}
-        added = await asyncio.to_thread(second.call, "POST", "/v1/feeds", add)
-        assert added.status == 201
-        await until(lambda: [got.path for got in hook.got] == ["/one"])
-        assert not await asyncio.to_thread(lambda: second.is_leading)
-        await asyncio.to_thread(first.kill)
-        await asyncio.to_thread(lambda: wait(lambda: second.is_leading))
-        add = {"url": hook.url("/two")}
-        assert (await asyncio.to_thread(second.call, "POST", "/v1/feeds", add)).status == 201
-        await until(lambda: "/two" in [got.path for got in hook.got])
+    first = await asyncio.to_thread(processes.start, "feeds,api")
+    await asyncio.to_thread(lambda: wait(lambda: first.is_leading))
+    second = await asyncio.to_thread(processes.start, "feeds,api")
+    add = {"url": hook.url("/one")}
+    added = await asyncio.to_thread(second.call, "POST", "/v1/feeds", add)
+    assert added.status == 201
+    await until(lambda: [got.path for got in hook.got] == ["/one"])
+    assert not await asyncio.to_thread(lambda: second.is_leading)
+    await asyncio.to_thread(first.kill)
+    await asyncio.to_thread(lambda: wait(lambda: second.is_leading))
+    add = {"url": hook.url("/two")}
+    assert (await asyncio.to_thread(second.call, "POST", "/v1/feeds", add)).status == 201
+    await until(lambda: "/two" in [got.path for got in hook.got])
 
 
 def test_a_sqlite_store_is_for_one_process(tmp_path: Path) -> None:
@@ -287,7 +291,7 @@ def test_a_sqlite_store_is_for_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kills", [3, pytest.param(60, marks=pytest.mark.long)])
 async def test_nothing_is_lost_if_processes_of_three_roles_are_killed(
-    tmp_path: Path, database: str, hook: Receiver, kills: int
+    processes: Nursery, hook: Receiver, kills: int
 ) -> None:
     """Publishers repeat a request with its key until it is acknowledged."""
     chance, taken, acknowledged = random.Random(kills), dict[str, set[str]](), list[str]()
@@ -301,75 +305,83 @@ async def test_nothing_is_lost_if_processes_of_three_roles_are_killed(
         return web.Response()
 
     hook.answer = take
-    with nursery(tmp_path, database, "short claims") as processes:
-        roles = ["feeds,api", "deliver", "match"]
-        running = [await asyncio.to_thread(processes.start, each) for each in roles]
-        address, stopped = running[0].url, asyncio.Event()
-        sink = {"kind": "webhook", "url": hook.url()}
-        await asyncio.to_thread(Client(address).subscribe, query=ALL, sink=sink)
+    processes.settings = ["short claims"]
+    roles = ["feeds,api", "deliver", "match"]
+    running = [await asyncio.to_thread(processes.start, each) for each in roles]
+    address, stopped = running[0].url, asyncio.Event()
+    sink = {"kind": "webhook", "url": hook.url()}
+    await asyncio.to_thread(Client(address).subscribe, query=ALL, sink=sink)
 
-        async def publish(http: aiohttp.ClientSession, publisher: int) -> None:
-            number = 0
-            while not stopped.is_set():
-                number += 1
-                name, status = f"{publisher}-{number}", 0
-                headers = {"Content-Type": "application/n-quads", "Idempotency-Key": name}
-                while status != 202:
-                    try:
-                        where = f"{address}/v1/publications"
-                        async with http.post(where, data=quad(name), headers=headers) as answer:
-                            status = answer.status
-                    except (aiohttp.ClientError, ConnectionError):
-                        await asyncio.sleep(0.05)
-                acknowledged.append(f"urn:g-{name}")
-                await asyncio.sleep(0.02)
+    async def publish(http: aiohttp.ClientSession, publisher: int) -> None:
+        number = 0
+        while not stopped.is_set():
+            number += 1
+            name, status = f"{publisher}-{number}", 0
+            headers = {"Content-Type": "application/n-quads", "Idempotency-Key": name}
+            while status != 202:
+                try:
+                    where = f"{address}/v1/publications"
+                    async with http.post(where, data=quad(name), headers=headers) as answer:
+                        status = answer.status
+                except (aiohttp.ClientError, ConnectionError):
+                    await asyncio.sleep(0.05)
+            acknowledged.append(f"urn:g-{name}")
+            await asyncio.sleep(0.02)
 
-        async with aiohttp.ClientSession() as http:
-            publishing = [asyncio.create_task(publish(http, number)) for number in range(3)]
-            for kill in range(kills):
-                count = len(taken) + chance.randrange(1, 30)
-                await until(lambda count=count: len(taken) >= count)  # type: ignore[misc]
-                slot = kill % 3 if kills < 10 else chance.randrange(3)
-                killed = running[slot]
-                await asyncio.to_thread(killed.kill)
-                running[slot] = await asyncio.to_thread(
-                    lambda slot=slot, port=killed.port: processes.start(roles[slot], port=port)
-                )
-            stopped.set()
-            await asyncio.gather(*publishing)
-        await until(lambda: set(acknowledged) <= taken.keys(), 300)
-        assert len(acknowledged) > 5 * kills
-        assert {len(ids) for ids in taken.values()} == {1}
+    async with aiohttp.ClientSession() as http:
+        publishing = [asyncio.create_task(publish(http, number)) for number in range(3)]
+        for kill in range(kills):
+            count = len(taken) + chance.randrange(1, 30)
+            await until(lambda count=count: len(taken) >= count)  # type: ignore[misc]
+            slot = kill % 3 if kills < 10 else chance.randrange(3)
+            killed = running[slot]
+            await asyncio.to_thread(killed.kill)
+            running[slot] = await asyncio.to_thread(
+                lambda slot=slot, port=killed.port: processes.start(roles[slot], port=port)
+            )
+        stopped.set()
+        await asyncio.gather(*publishing)
+    await until(lambda: set(acknowledged) <= taken.keys(), 300)
+    assert len(acknowledged) > 5 * kills
+    assert {len(ids) for ids in taken.values()} == {1}
     sys.stdout.write(f"{kills} kills, {len(acknowledged)} acknowledged, {len(hook.got)} requests\n")
 
 
-def fork_processes(settings: Sequence[str]) -> None:
-    """Fork a process for each line of standard input, and print its number."""
+def configure(settings: Sequence[str]) -> None:
+    """Set the delays of this process."""
     from datetime import timedelta
 
-    from graphmatch import cli
     from graphmatch.broker.api import sse
-    from graphmatch.broker.app import server
+    from graphmatch.broker.app import assembly
     from graphmatch.broker.outbox import dispatcher
     from graphmatch.broker.service import match_worker
 
-    modules: Any = (dispatcher, match_worker, sse)
-    sending, matching, streams = modules
-    assert server
+    modules: Any = (assembly, dispatcher, match_worker, sse)
+    parts, sending, matching, streams = modules
+    parts._FEED_LIST_SECONDS = 0.1
     if "short claims" in settings:
-        sending.CLAIM_DURATION = matching._CLAIM = timedelta(seconds=3)
+        sending.CLAIM_DURATION = matching._CLAIM = timedelta(seconds=2)
         sending._MARGIN = timedelta(seconds=1)
     if "no polls" in settings:
         matching._IDLE_SECONDS = streams.POLL_SECONDS = sending._POLL_SECONDS = 1e6
+
+
+def fork_processes() -> None:
+    """Fork a process for each line of standard input, and print its number."""
+    from graphmatch import cli
+    from graphmatch.broker.app import server
+
+    assert server  # Its import takes a second or more.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
-        log, *arguments = json.loads(line)
+        log, settings, *arguments = json.loads(line)
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            file = os.open(log, os.O_WRONLY | os.O_CREAT)
+            file = os.open(log, os.O_WRONLY | os.O_APPEND)
             for stream in (1, 2):
                 os.dup2(file, stream)
+            configure(settings)
             sys.argv = ["graphmatch", *arguments]
             cli.main()
         sys.stdout.write(f"{child}\n")
@@ -377,4 +389,4 @@ def fork_processes(settings: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    fork_processes(sys.argv[1:])
+    fork_processes()
