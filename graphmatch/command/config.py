@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphmatch.broker.models.limits import BrokerLimits
 
 _NOT_HERE = frozenset({"help", "config"})
-_NAMES_FILES = frozenset({"publications", "events"})
+_NAMES_FILES = frozenset({"publications", "events", "store"})
 """File parameters that are strings on the command line, because ``-`` is not a file."""
 
 _PANELS = {"serve": ("Service",), "ontology": ("Engine", "Loading the ontology")}
