@@ -8,40 +8,49 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class BrokerLimits:
-    """What one may ask for.
+    """Limits of requests, subscriptions, storage and deliveries.
 
     Parameters
     ----------
     body_bytes
-        Of one request.
+        Size of a request.
     payload_bytes
-        Of one delivery; what is more is left out, with a link to all of it.
+        Size of a delivery. A longer one is truncated and contains a link to the rest.
     solutions
-        That are kept of one match.
+        Number of solutions stored for a match.
     subscriptions
-        Of one owner, and of all who have no token together.
+        Number of subscriptions of an owner, and of all clients without a token together. Owners
+        with the scope ``admin`` have no limit.
+    stored_bytes
+        Size of the stored publications that an owner sent over HTTP. Owners with the scope
+        ``admin`` have no limit.
+    requests
+        Requests per minute of an owner, or of the address of a client without a token.
     publications
-        Of one request.
+        Number of publications in a request.
     validity, longest_validity
-        Of a subscription for which nothing is said, and at most.
+        Duration of a subscription by default, and the longest one.
     announced
-        How long before its end a sink is told; a tenth of the validity where that is less.
+        Time between the announcement of a subscription's end and the end. It is a tenth of the
+        validity if that is shorter.
     retention
-        How long publications and matches can be asked for.
+        Duration for which publications and matches are stored.
     replayed
-        How far back events can be fetched.
+        Age of the oldest match that a stream of events repeats.
     host_requests
-        Deliveries to one host at once.
+        Number of concurrent deliveries to a host.
     query_characters
-        Of a subscription.
+        Length of a subscription's query.
     """
 
     body_bytes: int = 10_000_000
     payload_bytes: int = 20_000
     solutions: int = 100
-    subscriptions: int = 1_000_000
+    subscriptions: int = 10_000
+    stored_bytes: int = 5_000_000_000
+    requests: int = 6_000
     publications: int = 10_000
-    validity: timedelta = timedelta(days=1)
+    validity: timedelta = timedelta(days=30)
     longest_validity: timedelta = timedelta(days=366)
     announced: timedelta = timedelta(hours=12)
     retention: timedelta = timedelta(days=30)
