@@ -215,6 +215,7 @@ def run(
             for path in serve_options.feeds or ()
             for feed in read_feed_list(path, session.report)
         ]
+        session.show_warnings()
         host, port = listening.getsockname()[:2]
         address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
         with closing(Store(serve_options.store)) as store:
