@@ -16,15 +16,9 @@ from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
@@ -72,24 +66,18 @@ class Metrics:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.registry = registry = CollectorRegistry()
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         histogram = partial(Histogram, buckets=_LATENCIES, registry=registry)
-        self.requests = Counter(
-            "graphmatch_http_requests",
-            "Requests.",
-            ("method", "route", "status"),
-            registry=registry,
-        )
-        self.seconds = histogram(
-            "graphmatch_http_request_duration_seconds", "Duration of requests.", ("route",)
-        )
-        self.latency = histogram(
-            "graphmatch_match_latency_seconds", "Time from publication to match."
-        )
-        self.attempts = histogram(
-            "graphmatch_delivery_duration_seconds", "Duration of attempts to deliver.", ("outcome",)
-        )
-        self.streams = Gauge("graphmatch_event_streams", "Open event streams.", registry=registry)
-        self.leader = Gauge("graphmatch_leader", "1 if it is the leader.", registry=registry)
+        name = "graphmatch_http_request_duration_seconds"
+        self.seconds = histogram(name, "Duration of requests.", ("route",))
+        labels = ("method", "route", "status")
+        self.requests = counter("graphmatch_http_requests", "Requests.", labels)
+        name = "graphmatch_match_latency_seconds"
+        self.latency = histogram(name, "Time from publication to match.")
+        name = "graphmatch_delivery_duration_seconds"
+        self.attempts = histogram(name, "Duration of attempts to deliver.", ("outcome",))
+        self.streams = gauge("graphmatch_event_streams", "Open event streams.")
+        self.leader = gauge("graphmatch_leader", "1 if it is the leader.")
         ProcessCollector(registry=registry)
         registry.register(_StoreCollector(store, clock))
 

@@ -36,7 +36,6 @@ from graphmatch.console import CommandConsole
 
 if TYPE_CHECKING:
     from graphmatch.broker.app.assembly import Parts
-    from graphmatch.broker.db.store import Store
     from graphmatch.broker.models.limits import BrokerLimits
     from graphmatch.broker.outbox.senders import SmtpServer
     from graphmatch.broker.service.broker import Broker
@@ -210,11 +209,8 @@ def run(
             session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
             for one in engine.subscriptions:
                 engine.unsubscribe(one.id)
-        feeds = [
-            feed
-            for path in serve_options.feeds or ()
-            for feed in read_feed_list(path, session.report)
-        ]
+        paths, report = serve_options.feeds or (), session.report
+        feeds = [feed for path in paths for feed in read_feed_list(path, report)]
         session.show_warnings()
         host, port = listening.getsockname()[:2]
         address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -258,16 +254,15 @@ def _match_worker(
     importing = Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True)
     importing.start()
     if roles == {"feeds"}:
-        importing.join()
         return None
-    from graphmatch.broker.service.match_worker import MatchWorker
-
-    worker = MatchWorker
-    if "match" not in roles:
+    if "match" in roles:
+        from graphmatch.broker.service.match_worker import MatchWorker as worker  # noqa: N813
+    else:
         from graphmatch.broker.app.assembly import Follower as worker  # noqa: N813
-    mark = fingerprint_of(engine_options)
-    snapshots = _snapshots(serve_options, broker.store) if mark else None
-    matcher = worker(broker, snapshots, mark, int(mark[:15] or "0", 16))
+    mark, snapshots = fingerprint_of(engine_options), serve_options.snapshots
+    if snapshots is None and "://" not in serve_options.store:
+        snapshots = Path(f"{serve_options.store}.engines")
+    matcher = worker(broker, snapshots if mark else None, mark, int(mark[:15] or "0", 16))
     matcher.load()
     importing.join()
     matcher.start()
@@ -335,13 +330,6 @@ def fingerprint_of(engine_options: EngineOptions) -> str:
     return "" if made is None else made.hex()
 
 
-def _snapshots(serve_options: ServeOptions, store: Store) -> Path | None:
-    if serve_options.snapshots is not None:
-        return serve_options.snapshots
-    is_file = "://" not in serve_options.store and store.is_sqlite
-    return Path(f"{serve_options.store}.engines") if is_file else None
-
-
 def _serve(
     session: Session,
     serve_options: ServeOptions,
@@ -351,10 +339,7 @@ def _serve(
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
-    """Create and print the new tokens, then answer requests until a signal arrives.
-
-    Raise `InputError` if matching ends before.
-    """
+    """Create and print the new tokens, then answer requests until a signal arrives."""
     import asyncio
 
     from graphmatch.broker.api.dependencies import LOOPBACK, ApiOptions
@@ -370,9 +355,6 @@ def _serve(
     )
     log = None if session.verbosity.quiet else event_log()
 
-    def has_failed() -> bool:
-        return matcher is not None and not matcher.is_running
-
     async def served() -> None:
         for one in serve_options.new_token or ():
             owner, _, scopes = one.partition(":")
@@ -381,14 +363,11 @@ def _serve(
         async with started(broker, matcher, parts, options, log) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
             showing = asyncio.create_task(_show_samples(broker)) if serve_options.demo else None
-            await serve(app, listening, lambda: bool(stops) or has_failed())
+            await serve(app, listening, lambda: bool(stops))
             if showing is not None:
                 showing.cancel()
 
     asyncio.run(served())
-    if has_failed():  # systemd or Docker starts the process again.
-        remedy = "See the error above; start it again."
-        raise _wrong("matching has ended", "the broker", remedy)
 
 
 async def _show_samples(broker: Broker) -> None:
@@ -419,8 +398,7 @@ class LogLines(io.StringIO):
     def write(self, text: str, /) -> int:
         """Write lines to the log."""
         for line in filter(str.strip, text.splitlines()):
-            is_note = not line.startswith(("warning ", "refused "))
-            logging.getLogger(__name__).log(logging.INFO if is_note else logging.WARNING, line)
+            logging.getLogger(__name__).info(line)
         return len(text)
 
 

@@ -149,23 +149,19 @@ async def started(
             wake()
             notifications.send("commit")
 
-        def on_matched(numbers: Sequence[int]) -> None:
+        def on_matched(numbers: Sequence[int], *, is_own: bool = True) -> None:
             dispatcher.wake(numbers)
             websub.told(numbers)
+            if is_own:
+                notifications.send("match", numbers)
+            else:
+                app.state.api.streams.told(numbers)
 
-        def on_own_match(numbers: Sequence[int]) -> None:
-            on_matched(numbers)
-            notifications.send("match", numbers)
-
-        def on_other_match(numbers: Sequence[int]) -> None:
-            on_matched(numbers)
-            app.state.api.streams.told(numbers)
-
-        handlers: dict[str, Callable[[Sequence[int]], object]] = {
-            "commit": wake,
-            "match": on_other_match,
-        }
-        notifications = Notifications(parts.database, supervisor, handlers)
+        notifications = Notifications(
+            parts.database,
+            supervisor,
+            {"commit": wake, "match": partial(on_matched, is_own=False)},
+        )
         app = make_app(
             broker,
             matcher,
@@ -173,7 +169,7 @@ async def started(
             retry=dispatcher.retry if "deliver" in roles else None,
             feeds=poller,
             on_commit=on_commit,
-            on_matched=on_own_match,
+            on_matched=on_matched,
             log=log,
         )
         dispatcher.on_attempt = app.state.api.metrics.attempted
@@ -198,23 +194,22 @@ async def started(
                 source = KafkaSource(broker, *parts.kafka)
                 tasks.append(source.run())
                 stops.append(source.stop)
-            work = asyncio.gather(*tasks)
-            await stop.wait()
-            for end in stops:
-                end()
-            await work
+            async with asyncio.TaskGroup() as group:
+                for task in tasks:
+                    group.create_task(task)
+                await stop.wait()
+                for end in stops:
+                    end()
 
         async def synchronize() -> float:
             """Apply the changes that other processes made to the list of feeds."""
+            known = set(poller.feeds)
             if not leader.is_leading:
                 await poller.start()
                 return _FEED_LIST_SECONDS
-            known = set(poller.feeds)
             stored = {feed.url: feed.title for feed in await feed_store.load()}
-            for url in stored.keys() - known:
-                await poller.add(url, stored[url])
-            for url in known - stored.keys():
-                await poller.remove(url)
+            for url in known ^ stored.keys():
+                await (poller.add(url, stored[url]) if url in stored else poller.remove(url))
             return _FEED_LIST_SECONDS
 
         running = [notifications.run(ending)]

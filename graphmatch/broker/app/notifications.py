@@ -24,14 +24,10 @@ _NOTIFY = "SELECT pg_notify('graphmatch', payload) FROM unnest(%s::text[]) AS pa
 _CLIENT: dict[str, Any] = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,
-    "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-_SERVER = "-c synchronous_commit=off " + " ".join(
-    f"-c {name if name.startswith('tcp_') else f'tcp_{name}'}={value}"
-    for name, value in _CLIENT.items()
-)
-"""Settings with which both sides notice within about ten seconds that the other one is gone."""
+_SERVER = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_user_timeout=10000"
+"""Settings with which both sides notice within some ten seconds that the other one is gone."""
 _NUMBERS = 500
 """Maximum number of subscriptions in a notification, which PostgreSQL limits to 8,000 bytes."""
 _LISTEN_SECONDS, _GATHER_SECONDS = 5.0, 0.005
@@ -113,17 +109,13 @@ class Notifications:
         if self._database is None:
             return
         repeat = self._supervisor.repeat
-        rounds = (
-            repeat("notifications", self._send, stop, self._woken),
-            repeat("notifications", self._listen, stop),
-        )
-        tasks = [asyncio.create_task(one) for one in rounds]
+        sending = repeat("notifications", self._send, stop, self._woken)
+        tasks = asyncio.gather(sending, repeat("notifications", self._listen, stop))
         await stop.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for session in (self._sender, self._listener):
-            await session.close()
+        tasks.cancel()
+        await asyncio.wait([tasks])
+        await self._sender.close()
+        await self._listener.close()
 
     async def _send(self) -> float:
         payloads: dict[str, None] = {}

@@ -6,7 +6,6 @@ it provides both for public use, see the operator's guide.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ HEAD_BYTES = 100_000
 """Maximum size of the head of a request."""
 
 
-def server_of(app: FastAPI) -> uvicorn.Server:
+def server_of(app: FastAPI) -> _Server:
     """Return a server of an application. It ends event streams before it waits for requests."""
     config = uvicorn.Config(
         app,
@@ -48,19 +47,17 @@ async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bo
         A socket that listens.
     """
     server = server_of(app)
-
-    async def watch() -> None:
-        while not is_over():
-            await asyncio.sleep(0.1)
-        server.should_exit = True
-
-    watching = asyncio.create_task(watch())
+    server.is_over = is_over
     await server.serve([listening])
-    watching.cancel()
 
 
 class _Server(uvicorn.Server):
     """A server that ends event streams first, and leaves signals to the command."""
+
+    is_over: Callable[[], bool] = staticmethod(lambda: False)
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self.is_over()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.config.app.state.api.streams.stop()  # type: ignore[union-attr]

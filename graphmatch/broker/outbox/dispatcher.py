@@ -57,7 +57,7 @@ from graphmatch.broker.db.tables import (
     publications,
 )
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
-from graphmatch.broker.models.circuit_breaker import FAILURES, CircuitBreaker, CircuitState
+from graphmatch.broker.models.circuit_breaker import CircuitBreaker, CircuitState
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
@@ -319,7 +319,7 @@ class Dispatcher:
         now, broker = self.clock(), self.broker
         if await retention.expire(broker, now):
             broker.on_commit()
-        await retention.give_up(broker, now, GIVEN_UP, FAILURES)
+        await retention.give_up(broker, now)
         self._wake()
         return _SWEEP_SECONDS
 

@@ -13,23 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, insert, or_, select, tuple_, update
 
+from graphmatch.broker.db import tables
 from graphmatch.broker.db.delivery_queries import held_until
 from graphmatch.broker.db.store import counted
 from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
-from graphmatch.broker.db.tables import (
-    WAITING,
-    audit,
-    circuit_breakers,
-    dead_letters,
-    deliveries,
-    idempotency_keys,
-    matches,
-    metadata,
-    publications,
-    read_items,
-    sessions,
-    subscriptions,
-)
+from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.circuit_breaker import FAILURES
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
@@ -37,7 +25,7 @@ from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table
 
@@ -74,7 +62,7 @@ class Retention:
         now = self._broker.clock()
         if await expire(self._broker, now):
             self._broker.on_commit()
-        await give_up(self._broker, now, GIVEN_UP, FAILURES)
+        await give_up(self._broker, now)
         return EXPIRY_SECONDS
 
     async def _delete(self) -> float:
@@ -93,13 +81,16 @@ async def expire(broker: Broker, now: datetime) -> int:
     -------
     The number of subscriptions that have ended.
     """
-    while await broker.store.write(partial(_announce, broker=broker, now=now)) == BATCH_SIZE:
-        pass
-    ended = count = BATCH_SIZE
+    await _in_batches(broker, partial(_announce, broker=broker, now=now))
+    return await _in_batches(broker, partial(_end, broker=broker, now=now))
+
+
+async def _in_batches(broker: Broker, work: Callable[[Connection], int]) -> int:
+    """Repeat a work until it changes fewer than `BATCH_SIZE` rows; return their total number."""
+    total = count = await broker.store.write(work)
     while count == BATCH_SIZE:
-        count = await broker.store.write(partial(_end, broker=broker, now=now))
-        ended += count
-    return ended - BATCH_SIZE
+        total += (count := await broker.store.write(work))
+    return total
 
 
 def _announce(db: Connection, broker: Broker, now: datetime) -> int:
@@ -132,7 +123,7 @@ def _end(db: Connection, broker: Broker, now: datetime) -> int:
             if row["state"] != "unconfirmed":
                 _notify(db, row, "expired", send_at(now, None, row["quiet_hours"]), now)
         line = {"at": at, "action": "subscription expired", "target": row["id"]}
-        db.execute(insert(audit).values(line))
+        db.execute(insert(tables.audit).values(line))
     return len(rows)
 
 
@@ -145,42 +136,30 @@ def _notify(db: Connection, row: RowMapping, kind: str, due: datetime, now: date
         db.execute(insert(deliveries).values(**values))
 
 
-async def give_up(broker: Broker, now: datetime, after: timedelta, failures: int) -> int:
-    """Fail the deliveries that have waited too long for a host that does not respond.
-
-    Parameters
-    ----------
-    after
-        The longest wait.
-    failures
-        Number of failures after which a host counts as one that does not respond.
+async def give_up(broker: Broker, now: datetime) -> int:
+    """Fail the deliveries that have waited for `GIVEN_UP` for a host that does not respond.
 
     Returns
     -------
     The number of deliveries that have failed.
     """
-    at, table, breakers = millis(now), deliveries.c, circuit_breakers.c
-    dead = breakers.failures >= failures, breakers.last_at > millis(now - _PROBED)
+    at, table, breakers = millis(now), deliveries.c, tables.circuit_breakers.c
+    dead = breakers.failures >= FAILURES, breakers.last_at > millis(now - _PROBED)
     hosts = await broker.store.read(lambda db: db.scalars(select(breakers.host).where(*dead)).all())
     free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(at)))
-    error = f"not sent: its host has not answered for {after.days} days"
+    error = f"not sent: its host has not answered for {GIVEN_UP.days} days"
     values = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
 
     def work(db: Connection, host: str) -> int:
-        old = (table.host == host, WAITING, table.due_at <= millis(now - after), free)
+        old = (table.host == host, WAITING, table.due_at <= millis(now - GIVEN_UP), free)
         batch = select(table.id).where(*old).order_by(table.due_at).limit(BATCH_SIZE)
         return db.execute(update(deliveries).where(table.id.in_(batch)).values(**values)).rowcount
 
-    total = 0
-    for host in hosts:
-        count = BATCH_SIZE
-        while count == BATCH_SIZE:
-            total += (count := await broker.store.write(partial(work, host=host)))
-    return total
+    return sum([await _in_batches(broker, partial(work, host=host)) for host in hosts])
 
 
 async def forget(broker: Broker, now: datetime) -> int:
-    """Delete data that is older than `BrokerLimits.retention`, and expired sessions.
+    """Delete data that is older than `BrokerLimits.retention`, and expired tables.sessions.
 
     A match stays while its delivery waits, and everything stays that another row refers to.
 
@@ -200,10 +179,10 @@ async def forget(broker: Broker, now: datetime) -> int:
         (publications, past),
         (deliveries, (deliveries.c.created_at < old) & (deliveries.c.state != "waiting")),
         (subscriptions, (subscriptions.c.state == "ended") & (subscriptions.c.expires_at < old)),
-        (audit, audit.c.at < old),
-        (dead_letters, dead_letters.c.at < old),
-        (idempotency_keys, idempotency_keys.c.at < old),
-        (sessions, sessions.c.expires_at < millis(now)),
+        (tables.audit, tables.audit.c.at < old),
+        (tables.dead_letters, tables.dead_letters.c.at < old),
+        (tables.idempotency_keys, tables.idempotency_keys.c.at < old),
+        (tables.sessions, tables.sessions.c.expires_at < millis(now)),
     ):
         chosen = select(*rows.primary_key).where(condition, *_unreferenced(rows))
         while True:
@@ -219,8 +198,8 @@ def _unreferenced(table: Table) -> list[ColumnElement[bool]]:
     """Return the conditions that no row of another table refers to a row."""
     references = (
         (column, key.column)
-        for other in metadata.tables.values()
-        if other is not read_items
+        for other in tables.metadata.tables.values()
+        if other is not tables.read_items
         for column in other.columns
         for key in column.foreign_keys
     )
@@ -236,5 +215,5 @@ def _delete(db: Connection, table: Table, keys: Sequence[tuple[Any, ...]]) -> in
     if table is publications:
         numbers = [key[0] for key in keys]
         remove_usage_of(db, numbers)
-        db.execute(delete(read_items).where(read_items.c.publication.in_(numbers)))
+        db.execute(delete(tables.read_items).where(tables.read_items.c.publication.in_(numbers)))
     return db.execute(delete(table).where(tuple_(*table.primary_key).in_(keys))).rowcount
