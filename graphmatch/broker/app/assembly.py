@@ -100,7 +100,7 @@ def _only_health(app: ASGIApp) -> ASGIApp:
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _HEALTH:
-            scope = {**scope, "path": "/-"}  # Nothing is there.
+            scope = {**scope, "path": "/-"}  # This gives the usual 404.
         await app(scope, receive, send)
 
     return call

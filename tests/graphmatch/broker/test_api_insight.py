@@ -391,7 +391,7 @@ def test_trials_of_a_cross_product_of_large_publications_keep_their_limits(tmp_p
             lines = (f":s{number}-{n % 5000} :p{n % 50} {n} .\n" for n in range(250_000))
             text = "@prefix : <urn:x:> .\n" + "".join(lines)
             assert broker.call("POST", "/v1/publications", text, TURTLE).status == 202
-        wait(lambda: broker.counted("graphmatch_publications_waiting") == 0, 120)
+        wait(lambda: broker.counted("graphmatch_publications_unmatched") == 0, 120)
         for _ in range(4):
             begun = monotonic()
             said = broker.call("POST", "/v1/subscriptions:backtest", query)
