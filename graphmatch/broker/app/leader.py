@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
-from graphmatch.broker.app.notifications import Session
+from graphmatch.broker.app.notifications import DatabaseSession
 from graphmatch.broker.app.supervisor import Supervisor
 from graphmatch.broker.db.store import StoreError
 
@@ -37,7 +37,7 @@ class Leader:
 
     def __init__(self, database: str | None, supervisor: Supervisor) -> None:
         self._database, self._supervisor = database, supervisor
-        self._session = Session(database or "")
+        self._session = DatabaseSession(database or "")
         self._ending = asyncio.Event()
         self._work: asyncio.Future[object] | None = None
 

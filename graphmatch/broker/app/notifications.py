@@ -35,7 +35,7 @@ _LISTEN_SECONDS, _GATHER_SECONDS = 5.0, 0.005
 _IDLE_SECONDS = 3600.0
 
 
-class Session:
+class DatabaseSession:
     """A connection to PostgreSQL outside of the store's, opened again after a failure.
 
     Parameters
@@ -91,7 +91,10 @@ class Notifications:
         handlers: Mapping[str, Callable[[Sequence[int]], object]],
     ) -> None:
         self._database, self._supervisor, self._handlers = database, supervisor, handlers
-        self._sender, self._listener = Session(database or ""), Session(database or "")
+        self._sender, self._listener = (
+            DatabaseSession(database or ""),
+            DatabaseSession(database or ""),
+        )
         self._pending: deque[tuple[str, Sequence[int]]] = deque(maxlen=10_000)
         self._woken, self._loop = asyncio.Event(), asyncio.get_running_loop()
         self._listening: AsyncConnection | None = None

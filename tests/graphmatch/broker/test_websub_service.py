@@ -25,8 +25,8 @@ import pytest
 from aiohttp import web
 from sqlalchemy import func, select
 
-from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.app.assembly import Parts, started
+from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.app.server import serve
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import publications
