@@ -192,11 +192,11 @@ def json_logging() -> Iterator[None]:
     handler = logging.StreamHandler()
     processors = [ProcessorFormatter.remove_processors_meta, *_RENDER]
     handler.setFormatter(ProcessorFormatter(foreign_pre_chain=_STAMP, processors=processors))
-    logging.getLogger().addHandler(handler)
+    logging.root.addHandler(handler)
     logging.getLogger("graphmatch").setLevel(logging.INFO)
     logging.captureWarnings(True)
     try:
         yield
     finally:
         logging.captureWarnings(False)
-        logging.getLogger().removeHandler(handler)
+        logging.root.removeHandler(handler)

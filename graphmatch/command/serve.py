@@ -216,8 +216,7 @@ def run(
         address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
         with closing(Store(serve_options.store)) as store:
             if store.is_sqlite and roles != set(ROLES):
-                what, remedy = "only one process can use a SQLite store", "Leave out --roles."
-                raise _wrong(what, f"--roles {serve_options.roles}", remedy)
+                raise _wrong("only one process can use a SQLite store", "--roles", "Leave it out.")
             broker = Broker(store, engine, limits=limits)
             matcher = _match_worker(serve_options, engine_options, broker, roles)
             from graphmatch.broker.app.assembly import Parts
@@ -251,8 +250,7 @@ def _match_worker(
 
     Import the server meanwhile, because both take a second or more.
     """
-    importing = Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True)
-    importing.start()
+    Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True).start()
     if roles == {"feeds"}:
         return None
     if "match" in roles:
@@ -264,7 +262,6 @@ def _match_worker(
         snapshots = Path(f"{serve_options.store}.engines")
     matcher = worker(broker, snapshots if mark else None, mark, int(mark[:15] or "0", 16))
     matcher.load()
-    importing.join()
     matcher.start()
     return matcher
 
@@ -398,7 +395,7 @@ class LogLines(io.StringIO):
     def write(self, text: str, /) -> int:
         """Write lines to the log."""
         for line in filter(str.strip, text.splitlines()):
-            logging.getLogger(__name__).info(line)
+            logging.getLogger("graphmatch.command").info(line)
         return len(text)
 
 
