@@ -33,7 +33,6 @@ from graphmatch.command.options import (
 
 _LATER = {
     "bench": "graphmatch.command.bench",
-    "broker": "graphmatch.command.broker",
     "serve": "graphmatch.command.serve",
     "spark": "graphmatch.command.spark",
     "watch": "graphmatch.command.watch",

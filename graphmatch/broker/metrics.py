@@ -1,6 +1,6 @@
-"""What the broker says of itself: counters for Prometheus, and a log without secrets.
+"""Metrics for Prometheus, and a log in JSON without secrets.
 
-What is in the store is counted there, when it is asked for: these numbers outlive a restart.
+Counts that a restart must not reset are read from the store at each scrape.
 """
 
 from __future__ import annotations
@@ -9,17 +9,25 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
+from structlog.stdlib import ProcessorFormatter
+from structlog.typing import FilteringBoundLogger, Processor
 
 from graphmatch.broker.db.store import Store, counter
-from graphmatch.broker.db.tables import deliveries, publications, subscriptions
+from graphmatch.broker.db.tables import WAITING, dead_letters, publications, subscriptions
+from graphmatch.broker.models.attempt import AttemptResult
 from graphmatch.broker.models.times import millis
 from semantic.clock import Clock
 
@@ -27,68 +35,63 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from starlette.types import Scope
 
-_SECRET = re.compile(r"\b(gm[cktr]_|whsec_)[A-Za-z0-9_+/=-]+")
+_SECRET = re.compile(r"\b(gm[a-z]_|whsec_|Bearer )[A-Za-z0-9_+/=-]+")
 _IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"']+")
+_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@")
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without the tickets, tokens and keys in it.
+    """Replace the tickets, tokens, keys and passwords in a text.
 
     Examples
     --------
     >>> without_secrets("GET /x?key=abc by gmt_0123"), without_secrets("/websub/callback/gmc_0")
     ('GET /x?key=… by gmt_…', '/websub/callback/gmc_…')
+    >>> without_secrets("postgresql://ada:secret@host/db")
+    'postgresql://ada:…@host/db'
     """
-    return _SECRET.sub(r"\1…", _IN_QUERY.sub(r"\1…", text))
+    return _PASSWORD.sub(r"\1…@", _SECRET.sub(r"\1…", _IN_QUERY.sub(r"\1…", text)))
 
 
 class Metrics:
-    """Counters and histograms of one broker.
+    """Counters, gauges and histograms of one process of a broker.
 
     Parameters
     ----------
     store
-        What is counted in it is read when it is asked for.
-    clock
-        The time.
+        The store that is read at each scrape.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.registry = CollectorRegistry()
-        more: dict[str, Any] = {"registry": self.registry}
-        self.requests = Counter(
-            "graphmatch_http_requests", "Answered.", ("method", "route", "status"), **more
-        )
-        self.seconds = Histogram(
-            "graphmatch_http_request_seconds",
-            "How long answers took.",
-            ("route",),
-            buckets=_LATENCIES,
-            **more,
-        )
-        self.latency = Histogram(
-            "graphmatch_match_latency_seconds",
-            "From a publication's commit to that of its matches.",
-            buckets=_LATENCIES,
-            **more,
-        )
-        self.attempts = Counter(
-            "graphmatch_delivery_attempts", "Sent, by outcome.", ("outcome",), **more
-        )
-        self.delivery_seconds = Histogram(
-            "graphmatch_delivery_seconds", "How long sinks took.", buckets=_LATENCIES, **more
-        )
-        self.streams = Gauge("graphmatch_event_streams", "Open.", **more)
-        self.registry.register(_Stored(store, clock))
+        self.registry = registry = CollectorRegistry()
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, buckets=_LATENCIES, registry=registry)
+        name = "graphmatch_http_request_duration_seconds"
+        self.seconds = histogram(name, "Duration of requests.", ("route",))
+        labels = ("method", "route", "status")
+        self.requests = counter("graphmatch_http_requests", "Requests.", labels)
+        name = "graphmatch_match_latency_seconds"
+        self.latency = histogram(name, "Time from publication to match.")
+        name = "graphmatch_delivery_duration_seconds"
+        self.attempts = histogram(name, "Duration of attempts to deliver.", ("outcome",))
+        self.streams = gauge("graphmatch_event_streams", "Open event streams.")
+        self.leader = gauge("graphmatch_leader", "1 if it is the leader.")
+        ProcessCollector(registry=registry)
+        registry.register(_StoreCollector(store, clock))
 
-    def matched(self, waited: Sequence[float]) -> None:
-        """Note how long publications waited until they were matched, in seconds."""
-        for seconds in waited:
-            self.latency.observe(max(seconds, 0))
+    def matched(self, seconds: Sequence[float]) -> None:
+        """Record the times from the commit of publications to that of their matches."""
+        for each in seconds:
+            self.latency.observe(max(each, 0))
+
+    def attempted(self, result: AttemptResult) -> None:
+        """Record an attempt to deliver."""
+        self.attempts.labels(result.verdict.value).observe(result.seconds)
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note an answer."""
+        """Record a request. The duration of event streams is left out."""
         route = route_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.requests.labels(method, route, str(status)).inc()
@@ -96,73 +99,104 @@ class Metrics:
             self.seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all as Prometheus reads it."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
 def route_of(scope: Scope) -> str:
-    """Return the path of a request with names for what differs."""
+    """Return the path of a request with placeholders for ids."""
     return str(getattr(scope.get("route"), "path", "other"))
 
 
-class _Stored(Collector):
-    """What the store counts."""
+class _StoreCollector(Collector):
+    """The metrics that are read from the store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: else the store were read when this is registered."""
+        """Return nothing, so that registering does not read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is counted now."""
-        return iter(self._store.read_now(self._read))
+        """Yield the current values."""
+        yield from self._store.read_now(self._read)
+        if self._store.is_sqlite:
+            free = disk_usage(Path(self._store.name.partition(":///")[2]).parent).free
+            yield GaugeMetricFamily("graphmatch_disk_free_bytes", "Free space of the store.", free)
 
     def _read(self, db: Connection) -> list[Metric]:
-        published = counter(db, "publication")
-        found: list[Metric] = [
-            CounterMetricFamily("graphmatch_publications", "Taken in.", published),
-            CounterMetricFamily("graphmatch_matches", "Found.", counter(db, "match")),
-        ]
-        waiting = publications.c.matched_at.is_(None)
-        chosen = select(func.count(), func.min(publications.c.received_at)).where(waiting)
+        unmatched = publications.c.matched_at.is_(None)
+        chosen = select(func.count(), func.min(publications.c.received_at)).where(unmatched)
         count, oldest = db.execute(chosen).one()
         age = 0.0 if oldest is None else max(millis(self._clock()) - oldest, 0) / 1000
-        found.append(GaugeMetricFamily("graphmatch_publications_waiting", "To be matched.", count))
-        found.append(GaugeMetricFamily("graphmatch_waiting_seconds", "The oldest of them.", age))
-        for name, table in (("subscriptions", subscriptions), ("deliveries", deliveries)):
-            family = GaugeMetricFamily(f"graphmatch_{name}", "By state.", labels=["state"])
-            by_state = select(table.c.state, func.count()).group_by(table.c.state)
-            for state, number in db.execute(by_state):
-                family.add_metric([state], number)
-            found.append(family)
-        return found
+        waiting = db.scalar(select(func.count()).where(WAITING)) or 0
+        letters = db.scalar(select(func.count()).select_from(dead_letters)) or 0
+        states = GaugeMetricFamily(
+            "graphmatch_subscriptions", "Subscriptions by state.", labels=["state"]
+        )
+        state = subscriptions.c.state
+        for name, number in db.execute(select(state, func.count()).group_by(state)):
+            states.add_metric([name], number)
+        totals = (
+            ("publications", "Accepted publications.", counter(db, "publication")),
+            ("matches", "Matches.", counter(db, "match")),
+        )
+        gauges = (
+            ("publications_unmatched", "Publications that wait for matching.", count),
+            ("oldest_unmatched_seconds", "Age of the oldest of them.", age),
+            ("deliveries_waiting", "Waiting deliveries.", waiting),
+            ("dead_letters", "Records that were set aside.", letters),
+        )
+        return [
+            *(CounterMetricFamily(f"graphmatch_{one[0]}", *one[1:]) for one in totals),
+            *(GaugeMetricFamily(f"graphmatch_{one[0]}", *one[1:]) for one in gauges),
+            states,
+        ]
 
 
 # -- the log ------------------------------------------------------------------------------------
 
 
-def event_log(stream: TextIO | None = None) -> structlog.typing.FilteringBoundLogger:
-    """Return a log that writes an object of JSON a line, without secrets."""
-    log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(stream or sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper("iso", utc=True),
-            _hidden,
-            structlog.processors.JSONRenderer(ensure_ascii=False),
-        ],
+def _hide(_log: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = without_secrets(value)
+    return event
+
+
+_STAMP: tuple[Processor, ...] = (
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper("iso", utc=True),
+)
+_RENDER: tuple[Processor, ...] = (
+    structlog.processors.format_exc_info,
+    _hide,
+    structlog.processors.JSONRenderer(ensure_ascii=False),
+)
+
+
+def event_log(stream: TextIO | None = None) -> FilteringBoundLogger:
+    """Return a log that writes one JSON object per line, without secrets."""
+    log: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.WriteLogger(stream or sys.stderr),
+        processors=[*_STAMP, *_RENDER],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     )
     return log
 
 
-def _hidden(_log: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = without_secrets(value)
-    return event
+@contextmanager
+def json_logging() -> Iterator[None]:
+    """Write the records of Python's logging, and warnings, as JSON to standard error."""
+    handler = logging.StreamHandler()
+    processors = [ProcessorFormatter.remove_processors_meta, *_RENDER]
+    handler.setFormatter(ProcessorFormatter(foreign_pre_chain=_STAMP, processors=processors))
+    logging.root.addHandler(handler)
+    logging.getLogger("graphmatch").setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        logging.root.removeHandler(handler)

@@ -1,18 +1,24 @@
-"""``graphmatch.toml``: the options of ``graphmatch filter`` and ``explain`` in a file.
+"""Configuration files: ``graphmatch.toml`` for ``filter`` and ``explain``, and that of ``serve``.
 
-A key is an option of ``filter`` without its dashes, or ``publications``; ``explain`` skips keys
-that it does not have. The command line overrides the file. File names are relative to the file's
-folder. Its ``[[subscription]]`` tables are subscriptions (`graphmatch.subscription_files`).
+In ``graphmatch.toml`` a key is an option of ``filter`` without its dashes, or ``publications``.
+``explain`` skips keys that it does not have. ``[[subscription]]`` tables are subscriptions
+(`graphmatch.subscription_files`).
+
+The file of ``serve`` has the tables ``[serve]``, ``[ontology]``, ``[smtp]`` and ``[kafka]`` with
+options, and ``[limits]`` with limits of the broker, see ``docs/deploy/broker.toml``.
+
+The command line overrides a file. Names of files are relative to its folder.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import date, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
@@ -20,9 +26,22 @@ from graphmatch.subscription_files import read_tables
 from semantic.errors import InputError, Place, Problem
 from semantic.files import unreadable
 
+if TYPE_CHECKING:
+    from graphmatch.broker.models.limits import BrokerLimits
+
 _NOT_HERE = frozenset({"help", "config"})
-_NAMES_FILES = frozenset({"publications", "events"})
+_NAMES_FILES = frozenset({"publications", "events", "store"})
 """File parameters that are strings on the command line, because ``-`` is not a file."""
+
+_PANELS = {"serve": ("Service",), "ontology": ("Engine", "Loading the ontology")}
+"""The panels of the help whose options are in a table of the file of ``serve``."""
+_RENAMED = {
+    "ontology": {"ontology": "files"},
+    "smtp": {"smtp": "url"},
+    "kafka": {"kafka": "servers", "kafka-topic": "topic"},
+}
+"""Options of ``serve`` that have another name in a table."""
+_NOT_IN_FILES = frozenset({"demo", "new-token"})
 
 _Parameter: TypeAlias = Any  # typer has its own copy of click, and does not export its types
 
@@ -57,6 +76,76 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
             raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
+
+
+def read_service(path: Path, command: Any, context: Any) -> dict[str, Any]:
+    """Read the configuration file of ``graphmatch serve``; return values as `read_config` does."""
+    known: dict[str, dict[str, _Parameter]] = {name: {} for name in (*_PANELS, *_RENAMED)}
+    for key, parameter in _parameters(command).items():
+        for table, names in _RENAMED.items():
+            if key in names:
+                known[table][names[key]] = parameter
+                break
+        else:
+            for table, panels in _PANELS.items():
+                if parameter.rich_help_panel in panels and key not in _NOT_IN_FILES:
+                    known[table][key] = parameter
+    found: dict[str, Any] = {}
+    for table, key, value, place in _entries(path, [*known, "limits"]):
+        if table != "limits":
+            if key not in known[table]:
+                raise InputError(_unknown(key, place, list(known[table])))
+            parameter = known[table][key]
+            found[parameter.name] = _value(parameter, value, path.parent, context, place)
+    read_limits(path)
+    return found
+
+
+def read_limits(path: Path | None) -> BrokerLimits:
+    """Return the limits in a configuration file of ``serve``; those that are missing are default.
+
+    Raise `InputError` for an unknown key or an invalid value.
+    """
+    from graphmatch.broker.models.limits import BrokerLimits
+
+    known = {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
+    values: dict[str, Any] = {}
+    for table, key, value, place in () if path is None else _entries(path, None):
+        if table != "limits":
+            continue
+        if key not in known:
+            raise InputError(_unknown(key, place, list(known)))
+        if isinstance(known[key].default, int):
+            parsed: object = value if type(value) is int and value > 0 else None
+            example = "1000"
+        else:
+            found = re.fullmatch(r"([1-9]\d{0,5}) ?(minute|hour|day)s?", str(value))
+            parsed = found and timedelta(**{f"{found[2]}s": int(found[1])})
+            example = '"12 hours"'
+        if parsed is None:
+            what = f"`{key}` is not a {'number above 0' if example == '1000' else 'duration'}"
+            raise InputError(Problem(what, place, f"Write {key} = {example}."))
+        values[known[key].name] = parsed
+    return BrokerLimits(**values)
+
+
+def _entries(path: Path, tables: Sequence[str] | None) -> Iterator[tuple[str, str, Any, Place]]:
+    """Yield the table, key, value and place of each entry in the tables of a file."""
+    try:
+        content, _ = read_tables(path)
+    except OSError as error:
+        raise InputError(unreadable(str(path), error)) from error
+    text = path.read_text(encoding="utf-8-sig").splitlines()
+    for table, entries in content.items():
+        begin = _line(text, table)
+        if tables is not None and table not in tables:
+            raise InputError(_unknown(table, Place(str(path), begin), tables))
+        if not isinstance(entries, dict):
+            what = f"`{table}` is not a table"
+            raise InputError(Problem(what, Place(str(path), begin), f"Write [{table}]."))
+        for key, value in entries.items():
+            line = _line(text[begin or 0 :], key)
+            yield table, key, value, Place(str(path), line and line + (begin or 0))
 
 
 def _parameters(command: Any) -> dict[str, _Parameter]:
@@ -110,6 +199,6 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
     try:
         parameter.type_cast_value(context, texts if several else texts[0])
     except typer.BadParameter as error:
-        remedy = "`graphmatch filter --help` says what it may be."
+        remedy = f"`graphmatch {context.info_name} --help` lists the valid values."
         raise InputError(Problem(f"`{key}`: {error.message.rstrip('.')}", place, remedy)) from error
     return texts if several else texts[0]

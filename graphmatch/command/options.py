@@ -406,21 +406,24 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; with a configuration file, parse it again with its defaults.
 
-        The default file is `CONFIG`, if neither input nor subscriptions are named. An invalid file
-        ends the process.
+        The default file is `CONFIG`, if the command has input and none is named, and no
+        subscriptions are. An invalid file ends the process.
         """
         rest = super().parse_args(ctx, list(args))
         config = ctx.params["config"]
-        named = any(ctx.params[name] for name in ("publications", "events", "subscriptions"))
+        named = any(ctx.params.get(name, True) for name in ("publications", "events"))
+        named = named or bool(ctx.params.get("subscriptions"))
         if config is None and not named and Path(CONFIG).is_file():
             config = CONFIG
         if config is None or ctx.resilient_parsing:
             return rest
-        from graphmatch.command.config import read_config
+        from graphmatch.command import config as configuration
         from semantic.errors import GraphMatchError
 
+        is_service = "store" in ctx.params
+        read = configuration.read_service if is_service else configuration.read_config
         try:
-            ctx.default_map = read_config(Path(config), self, ctx)
+            ctx.default_map = read(Path(config), self, ctx)
         except GraphMatchError as error:
             raise SystemExit(_fail(error)) from error
         ctx.params.clear()

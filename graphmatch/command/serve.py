@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from ipaddress import ip_address
@@ -14,16 +16,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 from urllib.parse import urlsplit
 
 import typer
 
-from graphmatch.command.options import EngineOptions, Verbosity, grouped, networks, option, require
+from graphmatch.broker.app import ROLES
+from graphmatch.command.config import read_limits
+from graphmatch.command.options import (
+    ConfiguredCommand,
+    EngineOptions,
+    Verbosity,
+    grouped,
+    networks,
+    option,
+    require,
+)
+from graphmatch.console import CommandConsole
 
 if TYPE_CHECKING:
-    from graphmatch.broker.app.server import Parts
-    from graphmatch.broker.db.store import Store
+    from graphmatch.broker.app.assembly import Parts
+    from graphmatch.broker.models.limits import BrokerLimits
     from graphmatch.broker.outbox.senders import SmtpServer
     from graphmatch.broker.service.broker import Broker
     from graphmatch.broker.service.match_worker import MatchWorker
@@ -40,12 +53,21 @@ class ServeOptions:
     store: str = option(
         "broker.db", "SQLite file (created if missing), or PostgreSQL URL.", metavar="FILE|URL"
     )
+    roles: str = option(
+        ",".join(ROLES),
+        "Parts of the broker to run; several processes need PostgreSQL.",
+        metavar="ROLE,…",
+    )
     host: str = option("127.0.0.1", "Address to listen on.")
     port: int = option(8080, "Port; 0 for any free port.", min=0, max=65535)
-    public: bool = option(False, "Accept other machines; then all requests need a token.")
+    public: bool = option(
+        False, "Accept other machines; requests then need a token, except with --anonymous."
+    )
     anonymous: bool = option(False, "Let all clients publish and subscribe without a token.")
     url: str | None = option(
-        None, "Public address of a proxy; then all requests need a token.", metavar="URL"
+        None,
+        "Public address, of a proxy; requests then need a token, except with --anonymous.",
+        metavar="URL",
     )
     new_token: list[str] | None = option(
         None, "Print a new token for publish, subscribe, feeds, admin.", metavar="OWNER:SCOPE,…"
@@ -91,6 +113,9 @@ class ServeOptions:
         if self.url is not None and not _host_of(self.url):
             what, remedy = "not a web address", "Write https://broker.example.org."
             raise _wrong(what, f"--url {self.url}", remedy)
+        if unknown := sorted(set(self.roles.split(",")) - set(ROLES)):
+            what, remedy = f"no role is called {unknown[0]!r}", f"There are {', '.join(ROLES)}."
+            raise _wrong(what, "--roles", remedy)
         for one in self.new_token or ():
             if not all(one.partition(":")):
                 what = f"{one!r} names no scope of a token"
@@ -125,9 +150,16 @@ class ServeOptions:
         )
 
 
-@app.command()
+@app.command(cls=ConfiguredCommand)
 @grouped
-def serve(serve_options: ServeOptions, engine_options: EngineOptions, verbosity: Verbosity) -> int:
+def serve(
+    serve_options: ServeOptions,
+    engine_options: EngineOptions,
+    verbosity: Verbosity,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Options and limits in TOML.")
+    ] = None,
+) -> int:
     """Run the broker: subscriptions, publications and matches over HTTP and on a web page.
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
@@ -136,19 +168,26 @@ def serve(serve_options: ServeOptions, engine_options: EngineOptions, verbosity:
 
     with Session(verbosity) as session:
         serve_options.check()
+        limits = read_limits(config)
         if not serve_options.demo:
-            return run(session, serve_options, engine_options)
+            return run(session, serve_options, engine_options, limits)
         files = [path for path in sorted(Path("ontologies").glob("*.*")) if path.is_file()]
         if not files or not Path("data/feeds").is_dir():
             what = "there are no samples here"
             remedy = "Run it in the project's folder, where `ontologies/` and `data/` are."
             raise _wrong(what, "--demo", remedy)
         with TemporaryDirectory(prefix="graphmatch-demo-") as folder:
-            kept = replace(serve_options, store=str(Path(folder, "broker.db")))
-            return run(session, kept, replace(engine_options, files=engine_options.files or files))
+            changed = replace(serve_options, store=str(Path(folder, "broker.db")))
+            files = engine_options.files or files
+            return run(session, changed, replace(engine_options, files=files), limits)
 
 
-def run(session: Session, serve_options: ServeOptions, engine_options: EngineOptions) -> int:
+def run(
+    session: Session,
+    serve_options: ServeOptions,
+    engine_options: EngineOptions,
+    limits: BrokerLimits,
+) -> int:
     """Run the broker until a signal arrives; return the exit status.
 
     It matches the subscriptions of its store; those of a saved engine are left out.
@@ -158,65 +197,73 @@ def run(session: Session, serve_options: ServeOptions, engine_options: EngineOpt
         require("graphmatch serve", "kafka")
     from graphmatch.broker.db.store import Store
     from graphmatch.broker.feeds.opml import read_feed_list
+    from graphmatch.broker.metrics import json_logging
     from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
-    from graphmatch.broker.service.match_worker import MatchWorker
 
-    engine = session.engine(engine_options, ENGINE_LIMITS)
-    if len(engine):
-        session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
-        for one in engine.subscriptions:
-            engine.unsubscribe(one.id)
-    followed = [
-        one for path in serve_options.feeds or () for one in read_feed_list(path, session.report)
-    ]
-    mail = serve_options.mail()
-    try:
-        listening = socket.create_server(
-            (serve_options.host, serve_options.port),
-            family=_family(serve_options.host),
-            backlog=2048,
-        )
-    except OSError as error:
-        what = f"cannot be listened at: {error.strerror or error}"
-        where = f"{serve_options.host}:{serve_options.port}"
-        raise _wrong(what, where, "Use another --port, or --host.") from error
-    host, port = listening.getsockname()[:2]
-    address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    with listening, stopping() as stops:
-        store = Store(serve_options.store)
-        try:
-            broker = Broker(store, engine)
-            mark = fingerprint_of(engine_options)
-            snapshots = _snapshots(serve_options, store) if mark else None
-            matcher = MatchWorker(broker, snapshots, mark, int(mark[:15] or "0", 16))
-            _load(matcher)
-            from graphmatch.broker.app.server import Parts
+    mail, roles = serve_options.mail(), frozenset(serve_options.roles.split(","))
+    with json_logging(), _listening(serve_options) as listening, stopping() as stops:
+        if not session.err.is_terminal:
+            session.err = CommandConsole(file=LogLines())
+        engine = session.engine(engine_options, ENGINE_LIMITS)
+        if len(engine):
+            session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
+            for one in engine.subscriptions:
+                engine.unsubscribe(one.id)
+        paths, report = serve_options.feeds or (), session.report
+        feeds = [feed for path in paths for feed in read_feed_list(path, report)]
+        session.show_warnings()
+        host, port = listening.getsockname()[:2]
+        address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        with closing(Store(serve_options.store)) as store:
+            if store.is_sqlite and roles != set(ROLES):
+                raise _wrong("only one process can use a SQLite store", "--roles", "Leave it out.")
+            broker = Broker(store, engine, limits=limits)
+            matcher = _match_worker(serve_options, engine_options, broker, roles)
+            from graphmatch.broker.app.assembly import Parts
 
-            servers, topic = serve_options.kafka, serve_options.kafka_topic
-            kafka = None if servers is None else (servers, topic)
-            parts = Parts(serve_options.allow or (), mail, followed, kafka, address)
-            matcher.start()
+            kafka = serve_options.kafka
+            parts = Parts(
+                serve_options.allow or (),
+                mail,
+                feeds,
+                None if kafka is None else (kafka, serve_options.kafka_topic),
+                address,
+                roles=roles,
+                database=None if store.is_sqlite else serve_options.store,
+            )
             try:
                 _serve(session, serve_options, parts, broker, matcher, listening, stops)
             finally:
-                matcher.stop()
-        finally:
-            store.close()
-    session.note("stopped")
+                if matcher is not None:
+                    matcher.stop()
+        session.note("stopped")
     return session.status
 
 
-def _load(matcher: MatchWorker) -> None:
-    """Load the subscriptions, and import the server meanwhile: both take a second or more."""
-    answering = Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True)
-    answering.start()
+def _match_worker(
+    serve_options: ServeOptions,
+    engine_options: EngineOptions,
+    broker: Broker,
+    roles: frozenset[str],
+) -> MatchWorker | None:
+    """Return a started match worker with all subscriptions, if a role needs them.
+
+    Import the server meanwhile, because both take a second or more.
+    """
+    Thread(target=import_module, args=("graphmatch.broker.app.server",), daemon=True).start()
+    if roles == {"feeds"}:
+        return None
+    if "match" in roles:
+        from graphmatch.broker.service.match_worker import MatchWorker as worker  # noqa: N813
+    else:
+        from graphmatch.broker.app.assembly import Follower as worker  # noqa: N813
+    mark, snapshots = fingerprint_of(engine_options), serve_options.snapshots
+    if snapshots is None and "://" not in serve_options.store:
+        snapshots = Path(f"{serve_options.store}.engines")
+    matcher = worker(broker, snapshots if mark else None, mark, int(mark[:15] or "0", 16))
     matcher.load()
-    answering.join()
-
-
-def ended() -> Exception:
-    """Return the error of a process whose matching has ended."""
-    return _wrong("matching has ended", "the broker", "See the error above; start it again.")
+    matcher.start()
+    return matcher
 
 
 def _wrong(what: str, where: str, remedy: str) -> Exception:
@@ -244,8 +291,18 @@ def _host_of(url: str) -> str:
     return parts.hostname or "" if parts.scheme in ("http", "https") else ""
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+@contextmanager
+def _listening(serve_options: ServeOptions) -> Iterator[socket.socket]:
+    """Yield a socket that listens at the service's address."""
+    host, port = serve_options.host, serve_options.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        what = f"cannot be listened at: {error.strerror or error}"
+        raise _wrong(what, f"{host}:{port}", "Use another --port, or --host.") from error
+    with listening:
+        yield listening
 
 
 def fingerprint_of(engine_options: EngineOptions) -> str:
@@ -270,30 +327,21 @@ def fingerprint_of(engine_options: EngineOptions) -> str:
     return "" if made is None else made.hex()
 
 
-def _snapshots(serve_options: ServeOptions, store: Store) -> Path | None:
-    if serve_options.snapshots is not None:
-        return serve_options.snapshots
-    is_file = "://" not in serve_options.store and store.is_sqlite
-    return Path(f"{serve_options.store}.engines") if is_file else None
-
-
 def _serve(
     session: Session,
     serve_options: ServeOptions,
     parts: Parts,
     broker: Broker,
-    matcher: MatchWorker,
+    matcher: MatchWorker | None,
     listening: socket.socket,
     stops: Sequence[int],
 ) -> None:
-    """Create and print the new tokens, then answer requests until a signal arrives.
-
-    Raise `InputError` if matching ends before.
-    """
+    """Create and print the new tokens, then answer requests until a signal arrives."""
     import asyncio
 
     from graphmatch.broker.api.dependencies import LOOPBACK, ApiOptions
-    from graphmatch.broker.app.server import serve, started
+    from graphmatch.broker.app.assembly import started
+    from graphmatch.broker.app.server import serve
     from graphmatch.broker.metrics import event_log
 
     options = ApiOptions(
@@ -312,13 +360,11 @@ def _serve(
         async with started(broker, matcher, parts, options, log) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
             showing = asyncio.create_task(_show_samples(broker)) if serve_options.demo else None
-            await serve(app, listening, lambda: bool(stops) or not matcher.is_running)
+            await serve(app, listening, lambda: bool(stops))
             if showing is not None:
                 showing.cancel()
 
     asyncio.run(served())
-    if not matcher.is_running:  # a supervisor starts the process again
-        raise ended()
 
 
 async def _show_samples(broker: Broker) -> None:
@@ -341,6 +387,16 @@ async def _show_samples(broker: Broker) -> None:
     for number, item in enumerate(items):
         await broker.publications.take_in([item], source="data/feeds")
         await asyncio.sleep(0 if number < len(items) // 2 else 2)
+
+
+class LogLines(io.StringIO):
+    """A stream whose lines are written to the log."""
+
+    def write(self, text: str, /) -> int:
+        """Write lines to the log."""
+        for line in filter(str.strip, text.splitlines()):
+            logging.getLogger("graphmatch.command").info(line)
+        return len(text)
 
 
 @contextmanager

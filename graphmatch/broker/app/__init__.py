@@ -1,1 +1,4 @@
-"""Assembly, supervision, errors and security of the broker."""
+"""Assembly of the broker, its supervisor, its errors and its security."""
+
+ROLES = ("match", "deliver", "feeds", "api")
+"""The roles of processes, see `graphmatch.broker.app.assembly`."""

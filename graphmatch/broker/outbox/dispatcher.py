@@ -57,7 +57,7 @@ from graphmatch.broker.db.tables import (
     publications,
 )
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
-from graphmatch.broker.models.circuit_breaker import FAILURES, CircuitBreaker, CircuitState
+from graphmatch.broker.models.circuit_breaker import CircuitBreaker, CircuitState
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
@@ -211,6 +211,8 @@ class Dispatcher:
         self.clock = clock or broker.clock
         self.sent = 0
         """How many requests were made."""
+        self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
+        """Called with the result of each attempt, for metrics."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
         self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
@@ -317,7 +319,7 @@ class Dispatcher:
         now, broker = self.clock(), self.broker
         if await retention.expire(broker, now):
             broker.on_commit()
-        await retention.give_up(broker, now, GIVEN_UP, FAILURES)
+        await retention.give_up(broker, now)
         self._wake()
         return _SWEEP_SECONDS
 
@@ -587,6 +589,7 @@ class Dispatcher:
             at, tries = millis(now), max(row.attempt, 1)
             written.outcomes.append(outcome_row(row, "waiting", tries, at, None, None, None))
             return
+        self.on_attempt(outcome)
         before, tries = host.breaker, row.attempt + 1
         host.breaker = before.after(outcome, now)
         if host.breaker != before:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 30
 """So many publications are matched and committed together, at most."""
 _CLAIM = timedelta(seconds=60)
-_IDLE_SECONDS = 0.5
+_IDLE_SECONDS = 5.0
 """After so long the log is looked at though nobody said that there is something in it."""
 _LOADED = 50_000
 """So many subscriptions are read at once."""

@@ -1,84 +1,112 @@
-"""What ends with time: subscriptions, deliveries to dead hosts, and what is no longer kept.
+"""Retention: subscriptions, deliveries and stored data that end with time.
 
-Each step is short, so that others write in between.
+`Retention` runs in one process of a store, see `graphmatch.broker.app.leader`. Each commit changes
+at most `BATCH_SIZE` rows, so that other writers proceed in between.
 """
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, insert, or_, select, update
+from sqlalchemy import delete, exists, insert, or_, select, tuple_, update
 
+from graphmatch.broker.db import tables
 from graphmatch.broker.db.delivery_queries import held_until
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.subscription_queries import end_subscription
-from graphmatch.broker.db.tables import (
-    WAITING,
-    audit,
-    circuit_breakers,
-    deliveries,
-    idempotency_keys,
-    matches,
-    publications,
-    subscriptions,
-)
+from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
+from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
+from graphmatch.broker.models.circuit_breaker import FAILURES
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, Select, Table
+    from collections.abc import Callable, Sequence
 
-STEP = 500
-"""So many rows are changed in one commit, at most."""
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table
+
+BATCH_SIZE = 500
+"""Maximum number of rows that one commit changes."""
+EXPIRY_SECONDS, RETENTION_SECONDS = 10.0, 3600.0
+"""Delays between two rounds of the tasks."""
+GIVEN_UP = timedelta(hours=75, minutes=35, seconds=5)
+"""Longest wait for a host that does not respond. The retry schedule takes as long."""
 _PROBED = timedelta(hours=3)
-"""A host that is spared is tried more often than this."""
+"""The circuit breaker of a host that does not respond changes more often than this."""
+
+
+class Retention:
+    """The tasks ``expiry`` and ``retention`` of a broker.
+
+    Parameters
+    ----------
+    broker
+        The broker with the store, the clock and the limits.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run both tasks until `stop` is set."""
+        repeat = self._broker.supervisor.repeat
+        await asyncio.gather(
+            repeat("expiry", self._expire, stop), repeat("retention", self._delete, stop)
+        )
+
+    async def _expire(self) -> float:
+        now = self._broker.clock()
+        if await expire(self._broker, now):
+            self._broker.on_commit()
+        await give_up(self._broker, now)
+        return EXPIRY_SECONDS
+
+    async def _delete(self) -> float:
+        await forget(self._broker, self._broker.clock())
+        return RETENTION_SECONDS
 
 
 async def expire(broker: Broker, now: datetime) -> int:
-    """Announce the end of subscriptions, once, and end those whose time has come.
+    """Announce the end of subscriptions once, and end those that have expired.
+
+    The announcement is due `BrokerLimits.announced` before the end, or a tenth of the validity if
+    that is shorter. It waits for the end of quiet hours, unless they last until the subscription
+    ends.
 
     Returns
     -------
-    How many have ended.
-
-    The sink is told `BrokerLimits.announced` before the end, or a tenth of the time from its
-    beginning to its end where that is less; in quiet hours only where they last until the end.
+    The number of subscriptions that have ended.
     """
-    ended = 0
-    while True:
-        count = await broker.store.write(partial(_announce, broker=broker, now=now))
-        if count < STEP:
-            break
-    while True:
-        count = await broker.store.write(partial(_end, broker=broker, now=now))
-        ended += count
-        if count < STEP:
-            return ended
+    await _in_batches(broker, partial(_announce, broker=broker, now=now))
+    return await _in_batches(broker, partial(_end, broker=broker, now=now))
 
 
-def _alive() -> Any:
-    return subscriptions.c.state.in_(("active", "paused"))
+async def _in_batches(broker: Broker, work: Callable[[Connection], int]) -> int:
+    """Repeat a work until it changes fewer than `BATCH_SIZE` rows; return their total number."""
+    total = count = await broker.store.write(work)
+    while count == BATCH_SIZE:
+        total += (count := await broker.store.write(work))
+    return total
 
 
 def _announce(db: Connection, broker: Broker, now: datetime) -> int:
     table, at = subscriptions.c, millis(now)
-    announced = broker.limits.announced // timedelta(milliseconds=1)
     due = (
-        _alive(),
+        table.state.in_(("active", "paused")),
         table.announced_at.is_(None),
         table.expires_at > at,
-        table.expires_at <= at + announced,
+        table.expires_at <= millis(now + broker.limits.announced),
         (table.expires_at - at) * 10 <= table.expires_at - table.created_at,
     )
-    rows = db.execute(select(subscriptions).where(*due).limit(STEP)).mappings().all()
+    rows = db.execute(select(subscriptions).where(*due).limit(BATCH_SIZE)).mappings().all()
     for row in rows:
         with broker.supervisor.record("expiry", f"the announcement of {row['id']}"):
-            when = send_at(now, None, row["quiet_hours"])
-            _tell(db, row, "expiring", now if when >= time_of(row["expires_at"]) else when, now)
+            time = send_at(now, None, row["quiet_hours"])
+            _notify(db, row, "expiring", now if time >= time_of(row["expires_at"]) else time, now)
     numbers = [row["number"] for row in rows]
     db.execute(update(subscriptions).where(table.number.in_(numbers)).values(announced_at=at))
     return len(rows)
@@ -86,121 +114,106 @@ def _announce(db: Connection, broker: Broker, now: datetime) -> int:
 
 def _end(db: Connection, broker: Broker, now: datetime) -> int:
     table, at = subscriptions.c, millis(now)
-    due = select(subscriptions).where(_alive(), table.expires_at <= at).limit(STEP)
+    alive = table.state.in_(("active", "paused", "unconfirmed"))
+    due = select(subscriptions).where(alive, table.expires_at <= at).limit(BATCH_SIZE)
     rows = db.execute(due).mappings().all()
     for row in rows:
         end_subscription(db, row["number"], "expired", at)
         with broker.supervisor.record("expiry", f"the end of {row['id']}"):
-            _tell(db, row, "expired", send_at(now, None, row["quiet_hours"]), now)
-        said = {"at": at, "action": "subscription expired", "target": row["id"]}
-        db.execute(insert(audit).values(said))
+            if row["state"] != "unconfirmed":
+                _notify(db, row, "expired", send_at(now, None, row["quiet_hours"]), now)
+        line = {"at": at, "action": "subscription expired", "target": row["id"]}
+        db.execute(insert(tables.audit).values(line))
     return len(rows)
 
 
-def _tell(db: Connection, row: RowMapping, kind: str, due: datetime, now: datetime) -> None:
-    """Insert a delivery, where the sink is one that is sent to."""
-    if row["sink"]["kind"] not in PUSHED:
-        return
-    values = {
-        "id": counted(db, "delivery"),
-        "subscription": row["number"],
-        "kind": kind,
-        "host": host_of(row["sink"]),
-        "state": "waiting",
-        "attempt": 0,
-        "due_at": millis(due),
-        "created_at": millis(now),
-    }
-    db.execute(insert(deliveries).values(**values))
+def _notify(db: Connection, row: RowMapping, kind: str, due: datetime, now: datetime) -> None:
+    """Insert a delivery to the sink of a subscription, if the broker sends to it."""
+    if row["sink"]["kind"] in PUSHED:
+        values = {"id": counted(db, "delivery"), "subscription": row["number"], "kind": kind}
+        values |= {"host": host_of(row["sink"]), "state": "waiting", "attempt": 0}
+        values |= {"due_at": millis(due), "created_at": millis(now)}
+        db.execute(insert(deliveries).values(**values))
 
 
-async def give_up(broker: Broker, now: datetime, after: timedelta, failures: int) -> int:
-    """Fail deliveries that never had their turn: their host is spared, and was for so long.
-
-    Parameters
-    ----------
-    failures
-        After how many a host is spared.
+async def give_up(broker: Broker, now: datetime) -> int:
+    """Fail the deliveries that have waited for `GIVEN_UP` for a host that does not respond.
 
     Returns
     -------
-    How many have failed.
+    The number of deliveries that have failed.
     """
-    at, table = millis(now), deliveries.c
-    dead = select(circuit_breakers.c.host).where(
-        circuit_breakers.c.failures >= failures, circuit_breakers.c.last_at > millis(now - _PROBED)
-    )
-    names = await broker.store.read(lambda db: db.scalars(dead).all())
+    at, table, breakers = millis(now), deliveries.c, tables.circuit_breakers.c
+    dead = breakers.failures >= FAILURES, breakers.last_at > millis(now - _PROBED)
+    hosts = await broker.store.read(lambda db: db.scalars(select(breakers.host).where(*dead)).all())
     free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(at)))
+    error = f"not sent: its host has not answered for {GIVEN_UP.days} days"
+    values = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
 
     def work(db: Connection, host: str) -> int:
-        old = (table.host == host, WAITING, table.due_at <= millis(now - after), free)
-        some = select(table.id).where(*old).order_by(table.due_at).limit(STEP)
-        error = f"not sent: its host has not answered for {after.days} days"
-        values = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
-        failed = update(deliveries).where(table.id.in_(some)).values(**values)
-        return db.execute(failed).rowcount
+        old = (table.host == host, WAITING, table.due_at <= millis(now - GIVEN_UP), free)
+        batch = select(table.id).where(*old).order_by(table.due_at).limit(BATCH_SIZE)
+        return db.execute(update(deliveries).where(table.id.in_(batch)).values(**values)).rowcount
 
+    return sum([await _in_batches(broker, partial(work, host=host)) for host in hosts])
+
+
+async def forget(broker: Broker, now: datetime) -> int:
+    """Delete data that is older than `BrokerLimits.retention`, and expired tables.sessions.
+
+    A match stays while its delivery waits, and everything stays that another row refers to.
+
+    Returns
+    -------
+    The number of deleted rows, without those of the table ``read_items``.
+
+    Cost: reads the old publications, and all deliveries and audit lines.
+    """
+    old, table = millis(now - broker.limits.retention), publications.c
+    waiting = exists().where(deliveries.c.id == matches.c.delivery, WAITING)
+    held = exists().where(matches.c.publication == table.seq, waiting)
+    past = (table.received_at < old) & table.matched_at.is_not(None) & ~held
     total = 0
-    for host in names:
+    for rows, condition in (
+        (matches, matches.c.publication.in_(select(table.seq).where(past))),
+        (publications, past),
+        (deliveries, (deliveries.c.created_at < old) & (deliveries.c.state != "waiting")),
+        (subscriptions, (subscriptions.c.state == "ended") & (subscriptions.c.expires_at < old)),
+        (tables.audit, tables.audit.c.at < old),
+        (tables.dead_letters, tables.dead_letters.c.at < old),
+        (tables.idempotency_keys, tables.idempotency_keys.c.at < old),
+        (tables.sessions, tables.sessions.c.expires_at < millis(now)),
+    ):
+        chosen = select(*rows.primary_key).where(condition, *_unreferenced(rows))
         while True:
-            count = await broker.store.write(partial(work, host=host))
-            total += count
-            if count < STEP:
+            keys = await broker.store.read(partial(_keys, chosen=chosen.limit(BATCH_SIZE)))
+            if keys:
+                total += await broker.store.write(partial(_delete, table=rows, keys=keys))
+            if len(keys) < BATCH_SIZE:
                 break
     return total
 
 
-async def forget(broker: Broker, now: datetime) -> int:
-    """Delete what is older than `BrokerLimits.retention`; a match stays while its delivery waits.
-
-    Returns
-    -------
-    How many rows were deleted.
-
-    Cost: reads through publications that are old, and through all deliveries and audit lines.
-    """
-    old = millis(now - broker.limits.retention)
-    waiting = exists().where(deliveries.c.id == matches.c.delivery, WAITING)
-    held = exists().where(matches.c.publication == publications.c.seq, waiting)
-    matched = publications.c.matched_at.is_not(None)
-    past = publications.c.received_at < old
-    gone = select(publications.c.seq).where(past, matched, ~held)
-    theirs = select(matches.c.seq).where(matches.c.publication.in_(gone))
-    of_publication = exists().where(matches.c.publication == publications.c.seq)
-    of_delivery = exists().where(matches.c.delivery == deliveries.c.id)
-    quiet = select(deliveries.c.id).where(
-        deliveries.c.created_at < old, deliveries.c.state != "waiting", ~of_delivery
+def _unreferenced(table: Table) -> list[ColumnElement[bool]]:
+    """Return the conditions that no row of another table refers to a row."""
+    references = (
+        (column, key.column)
+        for other in tables.metadata.tables.values()
+        if other is not tables.read_items
+        for column in other.columns
+        for key in column.foreign_keys
     )
-    of_match = exists().where(matches.c.subscription == subscriptions.c.number)
-    of_other = exists().where(deliveries.c.subscription == subscriptions.c.number)
-    ended = select(subscriptions.c.number).where(
-        subscriptions.c.state == "ended", subscriptions.c.expires_at < old, ~of_match, ~of_other
-    )
-    steps: tuple[tuple[Table, Select[tuple[Any]]], ...] = (
-        (matches, theirs),
-        (publications, gone.where(~of_publication)),
-        (deliveries, quiet),
-        (subscriptions, ended),
-        (audit, select(audit.c.seq).where(audit.c.at < old)),
-    )
-    total = 0
-    for table, chosen in steps:
-        key = next(iter(table.primary_key.columns))
-        while True:
-            ids = await broker.store.read(partial(_ids, chosen=chosen.limit(STEP)))
-            if ids:
-                rows = delete(table).where(key.in_(ids))
-                total += await broker.store.write(partial(_deleted, rows=rows))
-            if len(ids) < STEP:
-                break
-    past_requests = delete(idempotency_keys).where(idempotency_keys.c.at < old)
-    return total + await broker.store.write(partial(_deleted, rows=past_requests))
+    return [~exists().where(column == key) for column, key in references if key.table is table]
 
 
-def _ids(db: Connection, chosen: Select[tuple[Any]]) -> list[Any]:
-    return list(db.scalars(chosen))
+def _keys(db: Connection, chosen: Select[Any]) -> Sequence[tuple[Any, ...]]:
+    return [tuple(row) for row in db.execute(chosen)]
 
 
-def _deleted(db: Connection, rows: Any) -> int:
-    return int(db.execute(rows).rowcount)
+def _delete(db: Connection, table: Table, keys: Sequence[tuple[Any, ...]]) -> int:
+    """Delete rows by their primary keys; with publications, also what refers to them."""
+    if table is publications:
+        numbers = [key[0] for key in keys]
+        remove_usage_of(db, numbers)
+        db.execute(delete(tables.read_items).where(tables.read_items.c.publication.in_(numbers)))
+    return db.execute(delete(table).where(tuple_(*table.primary_key).in_(keys))).rowcount

@@ -1,25 +1,45 @@
-"""The command lines of docs/deploy start outside Docker, and the health checks work.
+"""The files of docs/deploy: commands start outside Docker, and checks, metrics and backups work.
 
 The tests replace only names of hosts, ports and folders.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import fields
 from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
+import typer
 import yaml
 
+from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.tables import matches
+from graphmatch.broker.metrics import Metrics
+from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.cli import app
+from graphmatch.command.config import read_limits
+from graphmatch.engine import Engine
+from semantic.clock import utc_now
+from tests.graphmatch.broker.harness import Cluster, postgresql_folder
+from tests.graphmatch.broker.live_broker import ALL
 from tests.waiting import wait
 
 ROOT = Path(__file__).parents[3]
@@ -111,21 +131,161 @@ def test_the_command_of_the_image_starts_and_passes_its_health_check(tmp_path: P
 def test_the_commands_of_the_compose_file_start(database: str) -> None:
     """Both start at the same time on one empty database."""
     store = next(one for one in services()["broker"]["command"] if one.startswith("--store="))
-    places = {store: f"--store={database}", "8321": str(free_port())}
-    service, matcher = (
-        placed(services()[name]["command"], **places) for name in ("broker", "matcher")
+    ports = [str(free_port()), str(free_port())]
+    service, worker = (
+        placed(services()[name]["command"], **{store: f"--store={database}", "8321": port})
+        for name, port in zip(("broker", "worker"), ports, strict=True)
     )
     assert service != services()["broker"]["command"]
-    with running(service) as wait, running(matcher) as wait_matcher:
-        wait_matcher(lambda said: re.search("^matching$", said, re.MULTILINE) is not None)
-        wait(lambda _: is_ready(int(places["8321"])))
+    with running(service) as wait, running(worker) as wait_worker:
+        wait(lambda _: is_ready(int(ports[0])))
+        wait_worker(lambda _: is_ready(int(ports[1])))
 
 
 def test_all_processes_of_the_compose_file_load_one_ontology() -> None:
     loaded = ontologies("broker")
-    assert loaded == ontologies("matcher")
+    assert loaded == ontologies("worker")
     assert loaded
     assert all(Path(path).is_file() for path in loaded)
+
+
+def test_the_unit_is_valid(tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd is missing")
+    text = (DEPLOY / "graphmatch.service").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^ExecStart=(\S+) serve --config \S+$", text, re.MULTILINE)
+    unit = tmp_path / "graphmatch.service"
+    unit.write_text(text.replace(command, sys.executable), encoding="utf-8")
+    ran = subprocess.run(
+        [program, "verify", str(unit)], check=False, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+# -- The configuration --------------------------------------------------------------------------
+
+
+def parsed(*arguments: str) -> dict[str, Any]:
+    """Return the parameters of ``graphmatch serve`` with options."""
+    group: Any = typer.main.get_command(app)
+    command = group.get_command(None, "serve")
+    parameters = dict(command.make_context("serve", list(arguments)).params)
+    del parameters["config"]
+    return parameters
+
+
+def test_the_example_of_a_configuration_has_the_defaults() -> None:
+    defaults = parsed()
+    example = parsed("--config", str(DEPLOY / "broker.toml"))
+    assert example.pop("store") == str(DEPLOY / defaults.pop("store"))
+    assert example == defaults
+    assert read_limits(DEPLOY / "broker.toml") == BrokerLimits()
+    table = tomllib.loads((DEPLOY / "broker.toml").read_text(encoding="utf-8"))
+    names = {field.name.replace("_", "-") for field in fields(BrokerLimits)}
+    assert table["limits"].keys() == names
+
+
+def test_the_examples_in_comments_of_the_configuration_are_valid(tmp_path: Path) -> None:
+    text = (DEPLOY / "broker.toml").read_text(encoding="utf-8")
+    text, count = re.subn(r"^# ([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
+    file = tmp_path / "broker.toml"
+    file.write_text(text, encoding="utf-8")
+    parameters = parsed("--config", str(file))
+    assert count > 8
+    assert [str(one) for one in parameters["files"]] == [str(tmp_path / "ontologies/news.ttl")]
+    assert parameters["kafka"] == "kafka-1:9092,kafka-2:9092"
+    assert parameters["url"] == "https://broker.example.org"
+    assert parameters["smtp"].startswith("smtp://broker@")
+
+
+# -- Metrics ------------------------------------------------------------------------------------
+
+
+def metric_names(tmp_path: Path) -> set[str]:
+    """Return the names of all metrics, as Prometheus stores them."""
+    store = Store(str(tmp_path / "broker.db"))
+    metrics = Metrics(store, utc_now)
+    metrics.registry.register(Supervisor())
+    ends = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
+    names = {
+        family.name + end
+        for family in metrics.registry.collect()
+        for end in ends.get(family.type, ("",))
+    }
+    store.close()
+    return names
+
+
+def test_dashboard_and_alerts_use_metrics_that_exist(tmp_path: Path) -> None:
+    known = metric_names(tmp_path)
+    board = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+    panels = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    groups = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))["groups"]
+    alerts = [rule["expr"] for group in groups for rule in group["rules"]]
+    for expressions in (panels, alerts):
+        used = set(re.findall(r"\b(?:graphmatch|process)_\w+", " ".join(expressions)))
+        assert used
+        assert used <= known, used - known
+    assert "process_resident_memory_bytes" in known
+
+
+def test_the_guide_explains_each_alert() -> None:
+    groups = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))["groups"]
+    names = {rule["alert"] for group in groups for rule in group["rules"]}
+    guide = (ROOT / "docs/guides/operator.md").read_text(encoding="utf-8")
+    guide = guide.partition("## Incidents")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)) == names
+
+
+# -- Backups ------------------------------------------------------------------------------------
+
+
+def fill(store: Store) -> None:
+    async def main() -> None:
+        broker = Broker(store, Engine())
+        await broker.subscriptions.subscribe({"query": ALL}, SubscriptionSettings())
+        await broker.publications.publish(b"<urn:a> a <urn:C> .", format="ttl")
+
+    asyncio.run(main())
+
+
+def check_restored(url: str) -> None:
+    """Match the publication of a restored store."""
+    store = Store(url)
+    matcher = MatchWorker(Broker(store, Engine()))
+    matcher.load()
+    assert matcher.step() == 1
+    assert store.read_now(lambda db: len(db.execute(matches.select()).all())) == 1
+    store.close()
+
+
+def test_a_backup_of_sqlite_is_restored(tmp_path: Path) -> None:
+    """The store is in use, and its log is not yet in the file."""
+    store = Store(str(tmp_path / "broker.db"))
+    fill(store)
+    with (
+        closing(sqlite3.connect(tmp_path / "broker.db")) as source,
+        closing(sqlite3.connect(tmp_path / "saved.db")) as target,
+    ):
+        source.backup(target)  # `sqlite3 broker.db ".backup saved.db"` does the same.
+    store.close()
+    check_restored(str(tmp_path / "saved.db"))
+
+
+def test_a_backup_of_postgresql_is_restored(tmp_path: Path, cluster: Cluster) -> None:
+    source, target = cluster(), cluster()
+    store = Store(source)
+    fill(store)
+    programs, saved = postgresql_folder(), str(tmp_path / "saved.dump")
+    assert programs is not None
+    subprocess.run([programs / "pg_dump", "-Fc", "-f", saved, source], check=True)
+    store.close()
+    subprocess.run([programs / "pg_restore", "--no-owner", "-d", target, saved], check=True)
+    check_restored(target)
+
+
+# -- The image ----------------------------------------------------------------------------------
 
 
 def test_the_image_installs_its_wheel_with_known_extras(tmp_path: Path) -> None:

@@ -543,13 +543,13 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
     published = 0
     serve = ("serve", "--port", "0", "--store", database)
     others = [
-        ("broker", "match", "--store", database, "-o", f"ontologies/{name}.ttl")
+        (*serve, "--roles", "match", "-o", f"ontologies/{name}.ttl")
         for name in ("news", "jobs")
     ]
     with (
         Process(tmp_path, *serve) as broker,
-        Process(tmp_path, *others[0], says="matching") as first,
-        Process(tmp_path, *others[1], says="matching") as second,
+        Process(tmp_path, *others[0], says="listening at") as first,
+        Process(tmp_path, *others[1], says="listening at") as second,
     ):
         made = Client(broker.url).subscribe(query=ALL)
 

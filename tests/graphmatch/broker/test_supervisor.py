@@ -17,7 +17,6 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection, select
-from typer.testing import CliRunner
 
 from graphmatch.broker.app import supervisor
 from graphmatch.broker.app.supervisor import Supervisor
@@ -43,7 +42,6 @@ from graphmatch.broker.service import publications as publications_module
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.kafka import KafkaSource
 from graphmatch.broker.service.match_worker import MatchWorker
-from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from tests.graphmatch.broker.harness import (
@@ -560,12 +558,3 @@ async def test_tasks_of_the_dispatcher_go_on(
     key = f'task_failures_total{{task="{broken_round}"}}'
     await until(lambda: counted(broker.broker.supervisor) == {key: 2})
     await until(lambda: broker.broker.supervisor.failing() == [])
-
-
-def test_broker_match_ends_with_an_error_when_matching_ends(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(MatchWorker, "start", lambda _: None)
-    ran = CliRunner().invoke(app, ["broker", "match", "--store", database])
-    assert ran.exit_code == 2
-    assert "matching has ended" in ran.output

@@ -25,8 +25,9 @@ from graphmatch.broker.feeds.feed_list import ListedFeed
 from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub
 from sqlalchemy import select
 
+from graphmatch.broker.app.assembly import Parts, started
 from graphmatch.broker.app.security import ANYBODY
-from graphmatch.broker.app.server import Parts, serve, started
+from graphmatch.broker.app.server import serve
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import publications
 from graphmatch.broker.feeds import websub_service

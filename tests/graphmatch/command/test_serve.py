@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -17,7 +21,9 @@ from typer.testing import CliRunner
 
 import graphmatch.broker
 from graphmatch.broker.client import BrokerError, Client
+from graphmatch.broker.metrics import event_log, json_logging
 from graphmatch.cli import app
+from graphmatch.command.config import read_limits
 from graphmatch.command.serve import ServeOptions
 from semantic.errors import InputError, pip_install
 from tests.waiting import wait
@@ -146,3 +152,93 @@ def test_the_page_of_the_demo_soon_shows_a_match(tmp_path: Path) -> None:
         process.communicate(timeout=20)
         assert process.returncode == 0
     assert not list(tmp_path.iterdir())
+
+
+# -- The configuration file ---------------------------------------------------------------------
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "broker.toml"
+    file.write_text(text, encoding="utf-8")
+    ran = CliRunner().invoke(app, ["serve", "--config", str(file)])
+    assert ran.exit_code == 2
+    return ran.output.replace(str(file), "FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[serve]\n\nprot = 1", "FILE:3: there is no key `prot`. Is `port` meant?"),
+        ("[serve]\nurl = 1\n[kafka]\nurl = 'x'", "FILE:2: `url` is not a string"),
+        ("[kafka]\ntopic = 'a'\nurl = 'x'", "FILE:3: there is no key `url`. There are"),
+        ("[serve]\nnew-token = ['a:admin']", "FILE:2: there is no key `new-token`"),
+        ("[server]\nport = 1", "FILE:1: there is no key `server`. Is `serve` meant?"),
+        ("serve = 1", "FILE:1: `serve` is not a table. Write [serve]."),
+        ("[serve]\nport = 70000", "FILE:2: `port`: 70000 is not in the range"),
+        ("[serve]\npublic = 'yes'", "FILE:2: `public` is neither true nor false"),
+        ("[limits]\nretention = 30", "FILE:2: `retention` is not a duration"),
+        ("[limits]\nsolutions = 0", "FILE:2: `solutions` is not a number above 0"),
+        ("[limits]\nsolutions = true", "FILE:2: `solutions` is not a number above 0"),
+        ("[limits]\nsolution = 1", "FILE:2: there is no key `solution`. Is `solutions` meant?"),
+        ("[serve\n", "FILE:1:7: not TOML"),
+    ],
+)
+def test_mistakes_in_the_configuration_are_explained(tmp_path: Path, text: str, said: str) -> None:
+    assert said in " ".join(refused(tmp_path, text).split())
+
+
+def test_a_missing_configuration_is_an_error(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, ["serve", "--config", str(tmp_path / "no.toml")])
+    assert ran.exit_code == 2
+    assert "no.toml" in ran.output
+
+
+def test_limits_and_durations_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text("[limits]\nretention = '90 days'\nreplayed = '36 hours'\nsolutions = 5\n")
+    limits = read_limits(file)
+    assert (limits.retention, limits.replayed) == (timedelta(days=90), timedelta(hours=36))
+    assert limits.solutions == 5
+    assert limits.body_bytes == read_limits(None).body_bytes == 10_000_000
+
+
+def test_the_command_line_overrides_the_configuration_and_each_log_line_is_json(
+    tmp_path: Path,
+) -> None:
+    """The ontology has a problem, a client sends a secret, and Python warns."""
+    store, file = tmp_path / "other.db", tmp_path / "broker.toml"
+    ontology = tmp_path / "o.ttl"
+    ontology.write_text("<urn:A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> 'x' .")
+    text = "[serve]\nstore = 'broker.db'\nport = 1\n[ontology]\nfiles = ['o.ttl']\n"
+    file.write_text(text + "[limits]\nbody-bytes = 100\n", encoding="utf-8")
+    options = ("--config", str(file), "--port", "0")
+    with serve(store, *options) as (process, url, lines):
+        client = Client(url, "gmk_secret")
+        with pytest.raises(BrokerError):
+            client.publish(" " * 200, "text/turtle")
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=20)
+    lines += rest.splitlines()
+    events = [json.loads(line) for line in lines]
+    assert all({"event", "level", "timestamp"} <= event.keys() for event in events)
+    assert {413, 401} & {event.get("status") for event in events}
+    assert "stopped" in [event["event"] for event in events]
+    assert "secret" not in "".join(lines)
+    assert store.is_file()
+    assert not (tmp_path / "broker.db").exists()
+
+
+def test_warnings_errors_and_servers_are_logged_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(), json_logging():
+        warnings.simplefilter("always")
+        warnings.warn("an old\nfunction", DeprecationWarning, stacklevel=1)
+        logging.getLogger("uvicorn.error").warning("with gmk_secret and %s", "://a:secret@b/c")
+        try:
+            int("?key=secret")
+        except ValueError:
+            logging.getLogger("graphmatch.broker").exception("it failed")
+        event_log().info("request", path="/x?token=secret")
+    lines = capsys.readouterr().err.splitlines()
+    assert [json.loads(line)["level"] for line in lines] == ["warning", "warning", "error", "info"]
+    assert "Traceback" in json.loads(lines[2])["exception"]
+    assert "secret" not in "".join(lines)
