@@ -25,8 +25,9 @@ from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.websub_service import WebSub
-from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
+from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.outbox.safe_http import HttpClient
+from graphmatch.broker.outbox.senders import NetworkSenders
 from graphmatch.broker.page.routes import Page, install
 
 if TYPE_CHECKING:
@@ -111,7 +112,9 @@ async def started(
         for one in parts.feeds:
             if one.url not in poller.feeds:
                 await poller.add(one.url, one.title)
-        websub = WebSub(broker, poller, client.session, parts.base, asks=parts.asks_hubs)
+        websub = WebSub(
+            broker, poller, client.session, parts.base, dispatcher.wake, asks=parts.asks_hubs
+        )
         await websub.start()
         ending = asyncio.Event()
         polling = broker.supervisor.repeat("feeds", partial(poller.run, ending), ending)

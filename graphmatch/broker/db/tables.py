@@ -177,11 +177,13 @@ deliveries = Table(
     Column("done_at", BigInteger),
     Column("status", Integer),
     Column("error", Text),
+    Column("callback", ForeignKey("websub_callbacks.id")),
 )
 """The outbox.
 
-``kind`` is ``match``, ``digest``, ``expiring``, ``expired`` or ``disabled``; ``state`` is
-``waiting``, ``delivered`` or ``failed``.
+``kind`` is ``match``, ``digest``, ``confirmation``, ``expiring`` or ``expired``, or, for a callback
+of the WebSub hub, ``websub``, ``websub.verify`` or ``websub.denied``. ``state`` is ``waiting``,
+``delivered`` or ``failed``.
 """
 WAITING = deliveries.c.state == literal_column("'waiting'")
 """Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
@@ -199,6 +201,33 @@ Index(
     postgresql_where=text("state = 'waiting'"),
 )
 Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
+Index(
+    "deliveries_callback",
+    deliveries.c.callback,
+    sqlite_where=text("callback IS NOT NULL"),
+    postgresql_where=text("callback IS NOT NULL"),
+)
+
+websub_callbacks = Table(
+    "websub_callbacks",
+    metadata,
+    Column("id", _SEQUENCE, primary_key=True),
+    Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("callback", Text, nullable=False),
+    Column("key", LargeBinary, nullable=False, unique=True),
+    Column("secret", Text),
+    Column("expires_at", BigInteger),
+    Column("version", BigInteger, nullable=False),
+    Column("pending", JSON),
+)
+"""Subscribers of match feeds (WebSub).
+
+``key`` is a digest of topic and callback, because both are too long for an index. ``version`` is
+the ``seq`` of the last match that was sent. ``pending`` is a request that is not verified yet:
+``mode``, ``lease_seconds`` and ``secret``. ``expires_at`` is null until the first verification.
+"""
+Index("websub_callbacks_subscription", websub_callbacks.c.subscription)
 
 circuit_breakers = Table(
     "circuit_breakers",

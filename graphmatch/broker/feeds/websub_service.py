@@ -8,31 +8,26 @@ lost, whatever ended the process, and many matches are one delivery.
 from __future__ import annotations
 
 import asyncio
-import re
-import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
-from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
-from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.store import Store
-from graphmatch.broker.db.tables import matches, subscriptions, websub
+from graphmatch.broker.db.tables import websub
 from graphmatch.broker.feeds.feed_store import digest
-from graphmatch.broker.feeds.websub_subscriber import Lease, Subscriber
-from graphmatch.broker.outbox.match_feed import atom
-from graphmatch.broker.outbox.websub_hub import Callback, Document, Hub, HubDelivery
-from graphmatch.broker.outbox.websub_protocol import Keyed, Response, hub_of
+from graphmatch.broker.feeds.websub_subscriber import Keyed, Lease, Subscriber
+from graphmatch.broker.outbox.websub_hub import Hub
+from graphmatch.broker.outbox.websub_protocol import Response
 
 if TYPE_CHECKING:
     import aiohttp
-    from sqlalchemy import Connection, RowMapping
+    from sqlalchemy import Connection
 
     from graphmatch.broker.feeds.feed_poller import Poller
     from graphmatch.broker.service.broker import Broker
@@ -43,17 +38,6 @@ PAUSE_SECONDS = 1.0
 """How long a round waits for the next: what matches meanwhile is sent together."""
 _IDS = 500
 _TIMES = frozenset({"until", "due_at"})
-_FEED = re.compile(
-    r"(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{1,100})",
-    re.ASCII,
-)
-_SHOWN = [subscriptions.c[name] for name in ("number", "id", "name", "ticket", "created_at")]
-_LAST = (
-    select(func.coalesce(func.max(matches.c.seq), 0))
-    .where(matches.c.subscription == subscriptions.c.number)
-    .scalar_subquery()
-    .label("last")
-)
 _R = TypeVar("_R", bound=Keyed)
 
 
@@ -118,59 +102,6 @@ def _read(key: str, value: Any) -> Any:
     return datetime.fromisoformat(value) if key in _TIMES and value is not None else value
 
 
-class MatchFeeds:
-    """The topics of our hub: the Atom feeds of subscriptions that have not ended.
-
-    A topic is a feed's address with the key for reading. Its version is the number of the last
-    match; 0 where there is none.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    async def versions(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return which versions topics have; one that is none, or has ended, is left out."""
-        parts = {topic: found for topic in topics if (found := _FEED.fullmatch(topic))}
-        ids = sorted({found[2] for found in parts.values()})
-        if not ids:
-            return {}
-        rows = await self._broker.store.read(partial(_alive, ids=ids))
-        return {
-            topic: int(rows[found[2]]["last"])
-            for topic, found in parts.items()
-            if found[2] in rows and _is_key(rows[found[2]], found[3])
-        }
-
-    async def document(self, topic: str) -> Document | None:
-        """Return what a topic says now; ``None`` where it is none, or has ended."""
-        found = _FEED.fullmatch(topic)
-        if found is None:
-            return None
-
-        def read(db: Connection) -> Document | None:
-            row = _alive(db, [found[2]]).get(found[2])
-            if row is None or not _is_key(row, found[3]):
-                return None
-            most = self._broker.limits.payload_bytes
-            content, _ = atom(db, row, found[1], most, hub_of(found[1]))
-            return Document(content, "application/atom+xml", row["last"])
-
-        return await self._broker.store.read(read)
-
-
-def _alive(db: Connection, ids: Sequence[str]) -> dict[str, RowMapping]:
-    found: dict[str, RowMapping] = {}
-    for start in range(0, len(ids), _IDS):
-        some = subscriptions.c.id.in_(ids[start : start + _IDS])
-        chosen = select(*_SHOWN, _LAST).where(some, subscriptions.c.state != "ended")
-        found |= {row["id"]: row for row in db.execute(chosen).mappings()}
-    return found
-
-
-def _is_key(row: RowMapping, key: str) -> bool:
-    return secrets.compare_digest(read_key(row["ticket"], row["id"]), key)
-
-
 class WebSub:
     """The subscriber for the feeds of a poller, and the hub of the match feeds.
 
@@ -192,6 +123,7 @@ class WebSub:
         poller: Poller,
         session: aiohttp.ClientSession,
         base: str,
+        on_delivery: Callable[[], object],
         *,
         asks: bool | None = None,
     ) -> None:
@@ -206,16 +138,8 @@ class WebSub:
             changed=self._changed,
             clock=broker.clock,
         )
-        self.hub = Hub(
-            hub_of(base),
-            session,
-            StoredRecords(store, Callback),
-            StoredRecords(store, HubDelivery),
-            MatchFeeds(broker),
-            clock=broker.clock,
-            supervisor=broker.supervisor,
-        )
-        self._feeds_woken, self._hub_woken = asyncio.Event(), asyncio.Event()
+        self.hub = Hub(broker, on_delivery)
+        self._feeds_woken = asyncio.Event()
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -224,39 +148,35 @@ class WebSub:
         self._loop = asyncio.get_running_loop()
         if self._asks:
             await self.subscriber.start()
-        await self.hub.start()
 
     async def run(self, seconds: float) -> None:
         """Do what is to be done until `stop`; then let it end, for some seconds."""
-        several = (("feed hubs", self._compare, self._feeds_woken),
-                   ("WebSub hub", self.hub.begin, self._hub_woken))  # fmt: skip
-        tasks = [asyncio.create_task(self._often(*one)) for one in several]
+        work = [
+            self._often("feed hubs", self._compare, self._feeds_woken),
+            self.hub.run(self._stopping),
+        ]
+        tasks = [asyncio.create_task(one) for one in work]
         await self._stopping.wait()
-        end = asyncio.get_running_loop().time() + seconds
         await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
             task.cancel()
-        await self.hub.stop(max(0.0, end - asyncio.get_running_loop().time()))
         for result in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(result, Exception):
                 raise result
 
     def stop(self) -> None:
         """Have `run` end."""
-        for event in (self._stopping, self._feeds_woken, self._hub_woken):
-            event.set()
+        self._stopping.set()
+        self._feeds_woken.set()
+        self.hub.wake()
 
-    def told(self, _numbers: Sequence[int] = ()) -> None:
+    def told(self, numbers: Sequence[int] = ()) -> None:
         """Say that subscriptions matched; any thread may call it."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it is closed
-                self._loop.call_soon_threadsafe(self._hub_woken.set)
+        self.hub.wake(numbers)
 
     async def request(self, form: Mapping[str, str]) -> Response:
-        """Answer a POST to the hub, and have what it asks for verified."""
-        answer = await self.hub.request(form)
-        self._hub_woken.set()
-        return answer
+        """Answer a POST to the hub."""
+        return await self.hub.request(form)
 
     async def _often(
         self, task: str, work: Callable[[], Awaitable[None]], woken: asyncio.Event

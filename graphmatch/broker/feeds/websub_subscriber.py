@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Generic, Protocol, TypeAlias, TypeVar
 from urllib.parse import urljoin
 
 import aiohttp
@@ -28,13 +28,12 @@ from graphmatch.broker.outbox.websub_protocol import (
     SECONDS,
     VERIFY_TRIES,
     Mode,
-    RecordCache,
-    Records,
     Response,
     is_address,
     is_signed,
 )
 from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError
 
 RENEWED = 0.8
 """After this part of a lease it is renewed."""
@@ -54,6 +53,71 @@ _SAID = 200
 
 
 # -- state ---------------------------------------------------------------------------------------
+
+
+class Keyed(Protocol):
+    """What has a key."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it is known by."""
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+class Records(Protocol[R]):
+    """Where leases, callbacks or deliveries are kept, one for each key."""
+
+    async def load(self) -> Sequence[R]:
+        """Return all."""
+
+    async def save(self, record: R) -> None:
+        """Keep one in place of the one with its key."""
+
+    async def remove(self, record: R) -> None:
+        """Remove the one with its key, if there is one."""
+
+
+class RecordCache(Generic[R]):
+    """Records in memory, and in what they are loaded from.
+
+    Memory is first, so that what is done at the same time sees it. What is new and cannot be
+    written is forgotten. Of the rest what is loaded the next time is older then: a hub is asked
+    again, or content is sent again.
+    """
+
+    def __init__(self, records: Records[R]) -> None:
+        self._records = records
+        self._known: dict[tuple[str, ...], R] = {}
+
+    async def load(self) -> None:
+        """Load all."""
+        self._known = {record.key: record for record in await self._records.load()}
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(list(self._known.values()))
+
+    def get(self, *key: str) -> R | None:
+        """Return the one with a key, if there is one."""
+        return self._known.get(key)
+
+    async def save(self, record: R) -> R:
+        """Keep one in place of the one with its key, and return it."""
+        is_new = record.key not in self._known
+        self._known[record.key] = record
+        try:
+            await self._records.save(record)
+        except GraphMatchError:
+            if is_new:
+                self._known.pop(record.key, None)
+            raise
+        return record
+
+    async def remove(self, record: R) -> None:
+        """Remove the one with its key, if there is one."""
+        self._known.pop(record.key, None)
+        await self._records.remove(record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 def is_text(given: object) -> bool:

@@ -1,26 +1,22 @@
-"""The dispatcher of the outbox: sends what waits, each delivery until it is taken or given up.
+"""The dispatcher of the outbox: it sends waiting deliveries until they are accepted or given up.
 
-A delivery is claimed for a while, sent, and its outcome is written back, many in one commit. Killed
-between sending and writing, the broker sends it again: at least once, each time under the same
-``webhook-id``. What was claimed by a process that is gone comes back when its claim lapses; with
-SQLite, which one process has, at the next start.
+A delivery is claimed for a while and sent, and its result is written back, many in one commit. If
+the broker is killed in between, the delivery is sent again: at least once, each time under the same
+``webhook-id``. Claims of a process that ended come back when they expire, or at the next start of
+a broker with SQLite, which has one process.
 
-One dead host does not hold up others. Hosts take turns; each has two requests at once, and as many
-more deliveries claimed as it lately took in a second, at most `WINDOW`. Of a host that fails one
-delivery is claimed at a time, of one whose breaker is open none, and all that fail have half of
-the room together. What has been due for `GIVEN_UP` at a host that does not answer has failed.
+One dead host does not delay the others. Hosts take turns. Each has two requests at a time, and
+claims of at most `WINDOW` deliveries, which grow with its successes. A host that fails has one
+claim, and a host whose breaker is open has none. All failing hosts share half of the room.
 
-Statements are those of `graphmatch.broker.db.delivery_queries`, retries and breakers of
-`graphmatch.broker.outbox.retry_policy`, and what is sent of `graphmatch.broker.outbox.payloads`. An answer 410
-pauses the subscription. Reasons are sent where the sink has ``why``, in email also where it does
-not say: each costs a match more, and the search for evidence.
+An answer 410 pauses the subscription. Reasons are sent if the sink has ``include_reasons``, and in
+email by default: each match is then matched again.
 
-Cost: finding hosts that something is due for takes a few microseconds for each that something waits
-for, each second and after each commit of matches; a delivery some 1 ms of one core.
+Cost: a few microseconds per host with waiting deliveries, each second and after each commit of
+matches, and about 0.5 ms per delivery. Messages are made in threads.
 
-Limits: a host is that of the sink; inboxes that several targets name on another host are not
-counted together. Times are the clock's: one that is put back delays what was due by as much, and
-loses nothing.
+Limits: inboxes of several targets on another host are not counted as one host. If the clock is set
+back, deliveries are late by as much, and none are lost.
 """
 
 from __future__ import annotations
@@ -29,10 +25,10 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -46,121 +42,75 @@ from graphmatch.broker.db.delivery_queries import (
     CLAIM_DURATION,
     AttemptResults,
     claim,
+    disable,
     due_hosts,
+    move_delivery,
+    note_failure,
     outcome_row,
+    set_inbox,
     write_back,
 )
-from graphmatch.broker.db.tables import (
-    WAITING,
-    circuit_breakers,
-    deliveries,
-    publications,
-)
+from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries, publications
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
-from graphmatch.broker.models.circuit_breaker import FAILURES, CircuitBreaker, CircuitState
+from graphmatch.broker.models.circuit_breaker import CircuitBreaker, CircuitState
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.outbox.payloads import Contents, Reasons, contents, message, reasons
-from graphmatch.broker.outbox.retry_policy import RETRY_SCHEDULE, next_try
-from graphmatch.broker.outbox.safe_http import HttpClient, TransportError
-from graphmatch.broker.outbox.senders import (
-    EmailSender,
-    InboxSender,
-    Message,
-    NtfySender,
-    Sender,
-    SmtpServer,
-    WebhookSender,
-)
-from graphmatch.broker.service import retention
+from graphmatch.broker.outbox.retry_policy import next_try
+from graphmatch.broker.outbox.senders import HubRequest, Message
+from graphmatch.broker.outbox.websub_hub import KINDS, finish, hub_request
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
-from semantic.clock import Clock, utc_now
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.clock import Clock
+from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
+    from sqlalchemy import Connection, Select
 
 WINDOW = 100
-"""So many deliveries to one host are claimed, at most."""
+"""Maximum number of claimed deliveries per host."""
 MAX_REQUESTS = 1000
-"""So many requests run at once, at most."""
-GIVEN_UP = sum(RETRY_SCHEDULE, timedelta())
-"""So long a delivery waits for a host that is spared."""
-WHY_SECONDS = 2.0
-"""So long reasons are looked for, for the deliveries of one round."""
+"""Maximum number of concurrent requests."""
+REASONS_SECONDS = 2.0
+"""Time limit of the search for reasons for one batch, in seconds."""
 _MARGIN = timedelta(seconds=45)
-"""A request that begins so long before a claim ends is over before that."""
+"""Least time between the start of a request and the end of its claim; requests are shorter."""
 _SLOW_SECONDS = 1.0
 _POLL_SECONDS = 1.0
-_SWEEP_SECONDS = 10.0
-_FORGET_SECONDS = 3600.0
-_KNOWN_HOSTS = 10_000
-_CLOSED = CircuitBreaker()
 _GATHER_SECONDS = 0.005
-"""So long outcomes wait for others, to be written with them."""
+"""Time that a result waits for others, to be written with them."""
+_KNOWN_HOSTS = 10_000
 
 log = logging.getLogger("graphmatch.broker")
 
 
+def _one(db: Connection, chosen: Select[tuple[str, bytes]]) -> tuple[str, bytes]:
+    row = db.execute(chosen).one()
+    return row[0], row[1]
+
+
 class Senders(Protocol):
-    """Ways to subscribers."""
+    """Senders for all kinds of sinks."""
 
-    def of(self, sink: Mapping[str, Any], found: Callable[[str], None]) -> Sender:
-        """Return the way to a sink; ``found`` is told the inbox of a target."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSenders:
-    """The ways to subscribers over the network.
-
-    Parameters
-    ----------
-    client
-        For webhooks, inboxes and ntfy.
-    smtp
-        For email.
-    clock
-        When it is, for signatures.
-    """
-
-    client: HttpClient
-    smtp: SmtpServer | None = None
-    clock: Clock = utc_now
-
-    def of(self, sink: Mapping[str, Any], found: Callable[[str], None]) -> Sender:
-        """Return the way to a sink.
-
-        Raises
-        ------
-        TransportError
-            When there is none.
-        """
-        kind = sink["kind"]
-        if kind == "webhook":
-            return WebhookSender(self.client, sink["url"], [sink["secret"]], self.clock)
-        if kind == "ntfy":
-            return NtfySender(self.client, sink["url"], sink.get("token"), clock=self.clock)
-        if kind == "inbox":
-            return InboxSender(self.client, sink["url"], sink.get("inbox"), found, self.clock)
-        if self.smtp is None:
-            what, remedy = "the broker has no SMTP server", "Configure one, or use another sink."
-            raise TransportError(Problem(what, Place("sink"), remedy))
-        return EmailSender(self.smtp, sink["address"])
+    async def send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
+        """Send a message once."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
+    """A message to send."""
+
     delivery: ClaimedDelivery
-    message: Message
+    message: Message | HubRequest
     sink: Mapping[str, Any]
     quiet: Mapping[str, Any] | None
 
 
 @dataclass(slots=True)
 class _Host:
+    """A host with its claimed deliveries, of which ``busy`` are being sent."""
+
     name: str
     breaker: CircuitBreaker
     window: int
@@ -169,21 +119,31 @@ class _Host:
     queue: deque[_Item] = field(default_factory=deque)
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Messages, reasons for none, hosts of new sinks, and rows that need reasons, by delivery."""
+
+    items: dict[int, _Item] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    moved: dict[int, str] = field(default_factory=dict)
+    later: dict[int, ClaimedDelivery] = field(default_factory=dict)
+
+
 class Dispatcher:
-    """Sends the deliveries of a broker's outbox, in the loop that `run` is awaited in.
+    """Sends the deliveries of a broker's outbox, in the event loop of `run`.
 
     Parameters
     ----------
     broker
-        Has the store, the engine, for reasons, and the limits.
+        Broker with the store, the limits, and the engine for reasons.
     senders
-        Ways to subscribers, such as `NetworkSenders`.
+        Senders, such as `graphmatch.broker.outbox.senders.NetworkSenders`.
     clock
-        The time; the broker's, where none is given.
+        The time; by default, the broker's.
     random
-        Makes retries a little longer or shorter.
+        Source of the jitter of retries.
     base
-        The broker's own URL, for links.
+        URL of the broker, for links.
 
     Examples
     --------
@@ -210,51 +170,42 @@ class Dispatcher:
         self.broker, self.senders, self.base = broker, senders, base.rstrip("/")
         self.clock = clock or broker.clock
         self.sent = 0
-        """How many requests were made."""
+        """Number of requests."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
         self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
         self._ready: dict[str, None] = {}
-        """Hosts that something may be due for, in the order of their turns."""
-        self._breakers: dict[str, CircuitBreaker] = {}
-        """Those of hosts that failed."""
-        self._active = 0
-        self._begun = False
-        self._next: int | None = None
-        self._news = True
-        self._look_at = self._look_not_before = 0.0
+        """Hosts that may have due deliveries, in the order of their turns."""
+        self._active: set[str] = set()
+        """Hosts with claims."""
+        self._is_begun = False
+        self._look_at = self._looked_at = self._look_seconds = 0.0
+        """Next and last search for due hosts, and its duration."""
         self._written = AttemptResults()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._explaining: asyncio.Future[Reasons] | None = None
         self._explainer = ThreadPoolExecutor(1, "explainer")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken, self._some = asyncio.Event(), asyncio.Event()
+        self._woken, self._has_results = asyncio.Event(), asyncio.Event()
         self._ending, self._stopped = asyncio.Event(), asyncio.Event()
 
-    # -- the loop ---------------------------------------------------------------------------
-
     async def run(self) -> None:
-        """Send what is due, until `stop`."""
+        """Send due deliveries until `stop`."""
         self._loop = asyncio.get_running_loop()
         writing = asyncio.create_task(self._write())
-        repeat = self.broker.supervisor.repeat
-        sweeping = [
-            asyncio.create_task(repeat("expiry", self._expire, self._ending)),
-            asyncio.create_task(repeat("retention", self._forget, self._ending)),
-        ]
         try:
+            repeat = self.broker.supervisor.repeat
             await repeat("deliveries", self._round, self._ending, self._woken)
             await self._stopped.wait()
         finally:
-            for task in (*sweeping, *self._tasks):
+            for task in self._tasks:
                 task.cancel()
             self._ending.set()
-            self._some.set()
-            await asyncio.gather(*sweeping, writing, return_exceptions=True)
+            self._has_results.set()
+            await asyncio.gather(writing, return_exceptions=True)
             self._explainer.shutdown(wait=False)
 
     async def stop(self, seconds: float = 5.0) -> None:
-        """Claim nothing more, let requests end for a while, and give back what is not sent."""
+        """Claim no more, wait some seconds for open requests, and release all claims."""
         self._ending.set()
         self._woken.set()
         for host in self._hosts.values():
@@ -270,161 +221,113 @@ class Dispatcher:
         self._stopped.set()
 
     def wake(self, _numbers: Sequence[int] = ()) -> None:
-        """Say that there may be something to send; any thread may call it."""
+        """Look for due deliveries soon; any thread may call it."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # it is closed
+            with suppress(RuntimeError):  # The loop is closed.
                 self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        self._news = True
+        self._look_at = min(self._look_at, self._looked_at + 5 * self._look_seconds)
         self._woken.set()
 
     async def retry(self, delivery: int) -> None:
-        """Have a delivery that waits or has failed sent now; its attempts are counted on.
+        """Send a waiting or failed delivery now; its attempts are counted on.
 
         Raises
         ------
-        NotThereError
-            When there is none, or it was taken.
+        NotFoundError
+            If there is no such delivery, or it was accepted.
         """
-        now = millis(self.clock())
-        again = update(deliveries).where(
-            deliveries.c.id == delivery, deliveries.c.state != "delivered"
-        )
-        values = {"state": "waiting", "due_at": now, "done_at": None}
+        mine = (deliveries.c.id == delivery, deliveries.c.state != "delivered")
+        values = {"state": "waiting", "due_at": millis(self.clock()), "done_at": None}
 
         def work(db: Connection) -> None:
-            if not db.execute(again.values(**values)).rowcount:
+            if not db.execute(update(deliveries).where(*mine).values(**values)).rowcount:
                 what, remedy = "there is no such delivery, or it was taken", "Check its state."
                 raise NotFoundError(Problem(what, Place(str(delivery)), remedy))
 
         await self.broker.store.write(work)
         self._wake()
 
-    async def sweep(self, *, forget: bool = False) -> None:
-        """Announce and end subscriptions whose time has come; delete what is old.
-
-        Parameters
-        ----------
-        forget
-            Whether to look for what is older than it is kept.
-        """
-        await self._expire()
-        if forget:
-            await self._forget()
-
-    async def _expire(self) -> float:
-        now, broker = self.clock(), self.broker
-        if await retention.expire(broker, now):
-            broker.on_commit()
-        await retention.give_up(broker, now, GIVEN_UP, FAILURES)
-        self._wake()
-        return _SWEEP_SECONDS
-
-    async def _forget(self) -> float:
-        await retention.forget(self.broker, self.clock())
-        return _FORGET_SECONDS
-
-    async def _begin(self) -> None:
-        """Know the breakers; take back what a process before had claimed."""
-        store = self.broker.store
-        await self._read_breakers()
-        if store.is_sqlite:  # it alone has the file; 0, as a digest that was claimed is closed
-            claimed = WAITING & (deliveries.c.claimed_until > 0)
-            await store.write(
-                lambda db: db.execute(update(deliveries).where(claimed).values(claimed_until=0))
-            )
-
-    async def _read_breakers(self) -> None:
-        chosen = select(circuit_breakers).where(circuit_breakers.c.failures > 0)
-        for row in await self.broker.store.read(lambda db: db.execute(chosen).mappings().all()):
-            until = row["open_until"]
-            found = CircuitBreaker(row["failures"], None if until is None else time_of(until))
-            mine = self._breakers.get(row["host"], CircuitBreaker())
-            if found.failures > mine.failures:
-                self._breakers[row["host"]] = found
-                if row["host"] in self._hosts:
-                    self._hosts[row["host"]].breaker = found
-
     # -- claiming ---------------------------------------------------------------------------
 
     async def _round(self) -> float:
-        """Claim what is due; return for how many seconds there is nothing more to claim."""
-        if not self._begun:
+        """Claim due deliveries; return the number of seconds until the next round."""
+        if not self._is_begun:
             await self._begin()
-            self._begun = True
-        now, begin = self.clock(), time.monotonic()
-        if self._next is not None and self._next <= millis(now):
-            self._news = True
-        if begin >= self._look_at or (self._news and begin >= self._look_not_before):
+        now = self.clock()
+        if time.monotonic() >= self._look_at:
             await self._look(now)
-        wanted, wait = self._wanted(now)
-        if wanted:
-            until = millis(now + CLAIM_DURATION)
-            rows = await self.broker.store.write(
-                partial(claim, wanted=wanted, now=millis(now), until=until)
-            )
-            got = Counter(row.host for row in rows)
-            for name, count in wanted.items():
-                self._granted(name, count, got[name])
-            if rows:
-                self._start(self._prepare(rows))
-            return 0.0
-        if self._news:
-            wait = min(wait, self._look_not_before - time.monotonic())
-        elif self._next is not None:
-            wait = min(wait, (self._next - millis(now)) / 1000)
-        return max(0.0, min(wait, self._look_at - time.monotonic()))
+        wanted = self._wanted(now)
+        if not wanted:
+            return max(0.0, self._look_at - time.monotonic())
+        until = millis(now + CLAIM_DURATION)
+        claiming = partial(claim, wanted=wanted, now=millis(now), until=until)
+        rows = await self.broker.store.write(claiming)
+        counts = Counter(row.host for row in rows)
+        for name, limit in wanted.items():
+            if counts[name] < limit:
+                self._ready.pop(name, None)
+            if counts[name]:
+                self._active.add(name)
+            self._hosts[name].claimed += counts[name]
+        if rows:
+            self._start(self._prepare(rows))
+        return 0.0
+
+    async def _begin(self) -> None:
+        """Read the breakers, and take back the claims of the process before."""
+        await self._read_breakers()
+        if self.broker.store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
+            claimed = WAITING & (deliveries.c.claimed_until > 0)
+            taken = update(deliveries).where(claimed).values(claimed_until=0)
+            await self.broker.store.write(lambda db: db.execute(taken))
+        self._is_begun = True
+
+    async def _read_breakers(self) -> None:
+        """Read the breakers that other processes have written."""
+        chosen = select(circuit_breakers).where(circuit_breakers.c.failures > 0)
+        for row in await self.broker.store.read(lambda db: db.execute(chosen).mappings().all()):
+            until = row["open_until"]
+            host, failures = self._host(row["host"]), row["failures"]
+            if failures > host.breaker.failures:
+                host.breaker = CircuitBreaker(failures, None if until is None else time_of(until))
 
     async def _look(self, now: datetime) -> None:
-        """See which hosts something is due for."""
-        self._news, begin = False, time.monotonic()
-        rows = await self.broker.store.read(partial(due_hosts, now=millis(now)))
+        """Find the hosts with due deliveries."""
+        begin = self._looked_at = time.monotonic()
+        self._look_at = begin + _POLL_SECONDS  # Others may call `_wake` meanwhile.
+        names = await self.broker.store.read(partial(due_hosts, now=millis(now)))
         if not self.broker.store.is_sqlite:
             await self._read_breakers()
-        taken = time.monotonic() - begin
-        self._look_at, self._look_not_before = begin + _POLL_SECONDS + 20 * taken, begin + 5 * taken
-        later: list[int] = []
-        for name, due in rows:
-            breaker = self._breakers.get(name, _CLOSED)
-            if due is not None and due > millis(now):
-                later.append(due)
-            elif breaker.state(now) is CircuitState.OPEN:
-                assert breaker.open_until is not None
-                later.append(millis(breaker.open_until) + 1)
-            elif due is not None:
-                self._ready.setdefault(name)
-        self._next = min(later, default=None)
+        self._look_seconds = time.monotonic() - begin
+        self._look_at += 20 * self._look_seconds
+        self._ready |= dict.fromkeys(names)
         if len(self._hosts) > _KNOWN_HOSTS:
-            self._hosts = {name: host for name, host in self._hosts.items() if host.claimed}
+            hosts = self._hosts.items()
+            self._hosts = {n: host for n, host in hosts if host.claimed or host.breaker.failures}
 
     def _host(self, name: str) -> _Host:
         if name not in self._hosts:
-            breaker = self._breakers.get(name, CircuitBreaker())
-            self._hosts[name] = _Host(name, breaker, self._slots)
+            self._hosts[name] = _Host(name, CircuitBreaker(), self._slots)
         return self._hosts[name]
 
-    def _wanted(self, now: datetime) -> tuple[dict[str, int], float]:
-        """Return how many deliveries to claim of which hosts, and when to look again."""
+    def _wanted(self, now: datetime) -> dict[str, int]:
+        """Return the number of deliveries to claim, by host."""
         wanted: dict[str, int] = {}
-        wait = _POLL_SECONDS
-        most = max(1, MAX_REQUESTS // self._slots)
-        room, failing = most - self._active, most // 2
-        failing -= sum(1 for host in self._hosts.values() if host.claimed and host.breaker.failures)
-        crowded = len(self._ready) - self._active > room
-        for name in list(islice(self._ready, 4 * most)):
+        limit = max(1, MAX_REQUESTS // self._slots)
+        room, failing = limit - len(self._active), limit // 2
+        failing -= sum(1 for name in self._active if self._hosts[name].breaker.failures)
+        is_crowded = len(self._ready) - len(self._active) > room
+        for name in list(islice(self._ready, 4 * limit)):
             host = self._host(name)
-            state = host.breaker.state(now)
-            is_failing = host.breaker.failures > 0
-            if state is CircuitState.OPEN:
-                assert host.breaker.open_until is not None
-                until = millis(host.breaker.open_until) + 1
-                self._next = min(self._next or until, until)
+            if host.breaker.state(now) is CircuitState.OPEN:
                 del self._ready[name]
                 continue
+            is_failing = host.breaker.failures > 0
             window = 1 if is_failing else host.window
             free = window - host.claimed
-            if free <= 0 or (host.claimed and (crowded or free < window // 2)):
+            if free <= 0 or (host.claimed and (is_crowded or free < window // 2)):
                 continue
             if not host.claimed:
                 if room <= 0 or (is_failing and failing <= 0):
@@ -432,209 +335,219 @@ class Dispatcher:
                 room -= 1
                 failing -= is_failing
             wanted[name] = free
-            self._ready[name] = self._ready.pop(name)  # to the end of the line
-        return wanted, wait
-
-    def _granted(self, name: str, count: int, got: int) -> None:
-        """Note how many of a host's deliveries were claimed, of so many that were wanted."""
-        host = self._hosts[name]
-        if got < count:
-            self._ready.pop(name, None)
-        if got and not host.claimed:
-            self._active += 1
-        host.claimed += got
+            self._ready[name] = self._ready.pop(name)  # Its next turn comes last.
+        return wanted
 
     # -- preparing --------------------------------------------------------------------------
 
-    async def _prepare(self, rows: Sequence[ClaimedDelivery]) -> None:
-        """Make messages of deliveries, and send them; one that fails alone is set aside."""
-        left, is_alone = {row.id: row for row in rows}, len(rows) == 1
-        name = f"delivery {rows[0].id}" if is_alone else f"{len(rows)} deliveries"
-        supervisor = self.broker.supervisor
+    async def _prepare(self, rows: Sequence[ClaimedDelivery], *, explain: bool = False) -> None:
+        """Make the messages of claimed deliveries in a thread, and queue them.
+
+        Messages with reasons are made after the others, in a thread of their own.
+        """
+        assert self._loop is not None
+        made, executor = _Prepared(), self._explainer if explain else None
         try:
-            with supervisor.round("messages"):
-                with supervisor.record("messages", name, counts=is_alone) as attempt:
-                    known = await self.broker.store.read(partial(contents, several=rows))
-                    why = await self._why(rows, known)
-                    for row in rows:
-                        item = self._item(row, known, why)
-                        del left[row.id]
-                        if item is None:
-                            self._done(self._hosts[row.host])
-                        else:
-                            self._hosts[row.host].queue.append(item)
-                for row in list(left.values()):
-                    del left[row.id]
-                    if is_alone:
-                        self._not_sent(row, attempt.error or "")
-                        self._done(self._hosts[row.host])
-                    else:
-                        await self._prepare([row])
+            with self.broker.supervisor.round("messages"):
+                work = partial(self._made, rows, explain=explain)
+                made = await self._loop.run_in_executor(executor, work)
         finally:
-            for row in left.values():
-                self._written.released.append((row.id, row.claimed_until))
-                self._done(self._hosts[row.host])
-            self._some.set()
+            for row in rows:
+                host = self._hosts[row.host]
+                if row.id in made.items:
+                    host.queue.append(made.items[row.id])
+                elif row.id not in made.later:
+                    if row.id in made.moved:
+                        moved = partial(move_delivery, id=row.id, host=made.moved[row.id])
+                        self._written.changes.append(moved)
+                    elif row.id in made.failed:
+                        self._not_sent(row, made.failed[row.id])
+                    else:  # The store has failed, or the dispatcher is stopping.
+                        self._release(row)
+                    self._done(host)
+            self._has_results.set()
+        if made.later:
+            self._start(self._prepare(list(made.later.values()), explain=True))
         for name in dict.fromkeys(row.host for row in rows):
             self._pump(self._hosts[name])
 
-    def _item(self, row: ClaimedDelivery, known: Contents, why: Reasons) -> _Item | None:
-        """Return what to send; ``None`` where nothing is, which is then written."""
-        subscription = known.subscriptions[row.subscription]
+    def _made(self, rows: Sequence[ClaimedDelivery], *, explain: bool) -> _Prepared:
+        """Return the messages of deliveries; runs in a thread."""
+        made, read = _Prepared(), self.broker.store.read_now
+
+        def work(batch: Sequence[ClaimedDelivery]) -> None:
+            known = read(partial(contents, batch=batch))
+            why = self._reasons(batch, known) if explain else {}
+            for row in batch:
+                self._make(made, row, known, why, explain=explain)
+
+        name = "delivery {0.id}".format
+        for row, error in self.broker.supervisor.each("messages", rows, work, name):
+            made.failed[row.id] = error
+        return made
+
+    def _make(
+        self,
+        made: _Prepared,
+        row: ClaimedDelivery,
+        known: Contents,
+        why: Reasons,
+        *,
+        explain: bool,
+    ) -> None:
+        """Make one message, or note the reason that there is none."""
+        subscription, limit = (
+            known.subscriptions[row.subscription],
+            self.broker.limits.payload_bytes,
+        )
         sink = subscription["sink"]
-        if subscription["reason"] == "unsubscribed":
-            self._not_sent(row, "the subscription was ended")
-            return None
-        if sink["kind"] not in PUSHED:
-            self._not_sent(row, "matches of this subscription are fetched now")
-            return None
-        if (host := host_of(sink)) != row.host:
-            self._written.moved.append((row.id, host))
-            return None
-        said = message(row, known, why, self.base, self.broker.limits.payload_bytes)
-        if said is None:
-            self._not_sent(row, "its matches are no longer kept")
-            return None
-        return _Item(row, said, sink, subscription["quiet_hours"])
+        if row.kind in KINDS:
+            now = millis(self.clock())
+            call = self.broker.store.read_now(partial(hub_request, row=row, limit=limit, now=now))
+            if call is None:
+                made.failed[row.id] = "the WebSub subscription has ended"
+            else:
+                made.items[row.id] = _Item(row, call, sink, None)
+        elif subscription["reason"] == "unsubscribed":
+            made.failed[row.id] = "the subscription was ended"
+        elif (subscription["state"] == "unconfirmed") != (row.kind == "confirmation"):
+            made.failed[row.id] = "not sent: the state of the confirmation has changed"
+        elif sink["kind"] not in PUSHED:
+            made.failed[row.id] = "matches of this subscription are fetched now"
+        elif host_of(sink) != row.host:
+            made.moved[row.id] = host_of(sink)
+        elif not explain and sink.get("include_reasons", sink["kind"] == "email"):
+            made.later[row.id] = row
+        elif (sent := message(row, known, why, self.base, limit)) is None:
+            made.failed[row.id] = "its matches were deleted"
+        else:
+            made.items[row.id] = _Item(row, sent, sink, subscription["quiet_hours"])
 
-    def _not_sent(self, row: ClaimedDelivery, why: str) -> None:
-        now = millis(self.clock())
-        self._written.outcomes.append(outcome_row(row, "failed", row.attempt, now, now, None, why))
-
-    async def _why(self, rows: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
-        """Return the reasons that sinks ask for, as far as they are found in time."""
+    def _reasons(self, batch: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
+        """Return the reasons of the matches of a batch that are found in time."""
         wanted: dict[int, set[int]] = {}
-        for row in rows:
-            subscription = known.subscriptions[row.subscription]
-            sink = subscription["sink"]
-            if not sink.get("include_reasons", sink["kind"] == "email"):
-                continue
-            for one in known.matches.get(row.id, ()):
-                if one["generation"] == subscription["generation"]:
-                    wanted.setdefault(one["publication"], set()).add(row.subscription)
-        if not wanted or (self._explaining is not None and not self._explaining.done()):
-            return {}
-        assert self._loop is not None
-        self._explaining = self._loop.run_in_executor(self._explainer, self._explained, wanted)
-        try:
-            return await asyncio.wait_for(asyncio.shield(self._explaining), 2 * WHY_SECONDS)
-        except TimeoutError:
-            log.warning("reasons are left out: they took more than %g seconds", 2 * WHY_SECONDS)
-        except GraphMatchError as error:
-            log.warning("reasons are left out: %s", error)
-        return {}
-
-    def _explained(self, wanted: Mapping[int, set[int]]) -> Reasons:
-        until = time.monotonic() + WHY_SECONDS
-        chosen = select(publications.c.seq, publications.c.id, publications.c.data)
-        some = chosen.where(publications.c.seq.in_(list(wanted)))
-        found: dict[tuple[int, int], list[dict[str, Any]]] = {}
-        for seq, id, data in self.broker.store.read_now(lambda db: db.execute(some).all()):
+        for row in batch:
+            generation = known.subscriptions[row.subscription]["generation"]
+            for match in known.matches.get(row.id, ()):
+                if match["generation"] == generation:
+                    wanted.setdefault(match["publication"], set()).add(row.subscription)
+        proofs: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        until = time.monotonic() + REASONS_SECONDS
+        for seq, numbers in wanted.items():
             if time.monotonic() > until:
+                log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
                 break
             with self.broker.supervisor.record("reasons", f"publication {seq}"):
-                for number, why in reasons(self.broker.engine, id, data, wanted[seq]).items():
-                    found[seq, number] = why
-        return found
+                chosen = select(publications.c.id, publications.c.data)
+                mine = chosen.where(publications.c.seq == seq)
+                id, data = self.broker.store.read_now(partial(_one, chosen=mine))
+                for number, proof in reasons(self.broker.engine, id, data, numbers).items():
+                    proofs[seq, number] = proof
+        return proofs
 
     # -- sending ----------------------------------------------------------------------------
 
+    def _slots_of(self, host: _Host) -> int:
+        return 1 if host.breaker.failures else self._slots
+
     def _pump(self, host: _Host) -> None:
-        """Send what of a host is claimed, as far as it has room."""
-        slots = 1 if host.breaker.failures else self._slots
-        while host.queue and host.busy < slots and not self._ending.is_set():
-            item = host.queue.popleft()
-            if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
-                row = item.delivery  # another may claim it soon
-                self._written.released.append((row.id, row.claimed_until))
-                self._some.set()
-                self._done(host)
-                continue
-            before = host.breaker
-            host.breaker = before.probing(self.clock())
-            if host.breaker is not before:
-                self._note(host)
-            host.busy += 1
-            self.sent += 1
-            self._start(self._send(host, item))
+        """Start as many senders for a host as its queue needs and its limit allows."""
         if self._ending.is_set():
             self._give_back(host)
+        for _ in range(min(self._slots_of(host) - host.busy, len(host.queue))):
+            host.busy += 1
+            self._start(self._drain(host))
+
+    async def _drain(self, host: _Host) -> None:
+        """Send the queued messages of a host one after the other."""
+        try:
+            while host.queue and host.busy <= self._slots_of(host) and not self._ending.is_set():
+                item = host.queue.popleft()
+                try:
+                    if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
+                        self._release(item.delivery)  # Another process may claim it soon.
+                    else:
+                        await self._send(host, item)
+                finally:
+                    self._done(host)
+                    self._has_results.set()
+        finally:
+            host.busy -= 1
+            self._pump(host)
 
     async def _send(self, host: _Host, item: _Item) -> None:
-        """Send one message, and note its outcome."""
+        """Send one message, and note its result."""
+        self._set_breaker(host, host.breaker.probing(self.clock()))
+        self.sent += 1
         outcome: AttemptResult | None = None
         try:
             name = f"delivery {item.delivery.id}"
             with self.broker.supervisor.record("deliveries", name) as attempt:
-                try:
-                    sender = self.senders.of(item.sink, partial(self._found_inbox, item))
-                    outcome = await sender.send(item.message)
-                except GraphMatchError as error:
-                    outcome = AttemptResult(RetryDecision.REFUSED, error.problem.what)
+                outcome = await self.senders.send(item.sink, item.message)
             if attempt.error is not None:
                 outcome = AttemptResult(RetryDecision.RETRY, attempt.error)
         finally:
-            host.busy -= 1
             self._settle(host, item, outcome)
-            self._done(host)
-            self._some.set()
-            self._pump(host)
 
     def _settle(self, host: _Host, item: _Item, outcome: AttemptResult | None) -> None:
-        """Note what became of an attempt; `None`: it was broken off, and may have arrived."""
+        """Note the result of an attempt; ``None`` if it was cancelled, and may have arrived."""
         row, now, written = item.delivery, self.clock(), self._written
+        at = millis(now)
         if outcome is None:
-            at, tries = millis(now), max(row.attempt, 1)
+            tries = max(row.attempt, 1)
             written.outcomes.append(outcome_row(row, "waiting", tries, at, None, None, None))
             return
-        before, tries = host.breaker, row.attempt + 1
-        host.breaker = before.after(outcome, now)
-        if host.breaker != before:
-            self._note(host)
+        is_delivered = outcome.verdict is RetryDecision.DELIVERED
+        self._set_breaker(host, host.breaker.after(outcome, now))
         if outcome.host_failed or outcome.seconds > _SLOW_SECONDS:
             host.window = self._slots
-        elif outcome.verdict is RetryDecision.DELIVERED:
+        elif is_delivered:
             host.window = min(host.window + 1, WINDOW)
         if host.breaker.failures:
             self._give_back(host)
-        at, status, reason = millis(now), outcome.status, outcome.reason.replace("\0", "\ufffd")
-        if outcome.verdict is RetryDecision.DELIVERED:
-            written.outcomes.append(outcome_row(row, "delivered", tries, at, at, status, None))
+        tries, status = row.attempt + 1, outcome.status
+        error = None if is_delivered else outcome.reason.replace("\0", "\ufffd")
+        if (retry := next_try(tries, outcome, now, self._random)) is not None:
+            due = millis(send_at(retry, None, item.quiet))
+            written.outcomes.append(outcome_row(row, "waiting", tries, due, None, status, error))
             return
-        due = next_try(tries, outcome, now, self._random)
-        if due is not None:
-            due = send_at(due, None, item.quiet)
-            self._next = min(self._next or millis(due), millis(due))
-            written.outcomes.append(
-                outcome_row(row, "waiting", tries, millis(due), None, status, reason)
-            )
-            return
-        written.outcomes.append(outcome_row(row, "failed", tries, at, at, status, reason))
-        written.failed.append((row.id, row.subscription, reason))
-        if outcome.verdict is RetryDecision.GONE:
-            written.gone.append((row.subscription, item.sink, reason))
+        state = "delivered" if is_delivered else "failed"
+        written.outcomes.append(outcome_row(row, state, tries, at, at, status, error))
+        number, sink, change = row.subscription, item.sink, written.changes.append
+        if error is not None:
+            change(partial(note_failure, row=row, reason=error, now=at))
+        if isinstance(item.message, HubRequest):
+            change(partial(finish, call=item.message, row=row, verdict=outcome.verdict, now=at))
+        elif outcome.verdict is RetryDecision.GONE:
+            change(partial(disable, number=number, sink=sink, reason=error or "", now=at))
+        elif outcome.inbox is not None and outcome.inbox != sink.get("inbox"):
+            change(partial(set_inbox, number=number, sink=sink, inbox=outcome.inbox))
 
-    def _note(self, host: _Host) -> None:
-        self._breakers[host.name] = self._written.breakers[host.name] = host.breaker
-        if not host.breaker.failures:
-            del self._breakers[host.name]
-        self._some.set()
+    def _set_breaker(self, host: _Host, breaker: CircuitBreaker) -> None:
+        if breaker != host.breaker:
+            host.breaker = self._written.breakers[host.name] = breaker
+            self._has_results.set()
 
-    def _found_inbox(self, item: _Item, inbox: str) -> None:
-        self._written.inboxes.append((item.delivery.subscription, item.sink, inbox))
+    def _not_sent(self, row: ClaimedDelivery, reason: str) -> None:
+        now = millis(self.clock())
+        values = ("failed", row.attempt, now, now, None, reason)
+        self._written.outcomes.append(outcome_row(row, *values))
+
+    def _release(self, row: ClaimedDelivery) -> None:
+        self._written.released.append({"delivery": row.id, "until": row.claimed_until})
 
     def _give_back(self, host: _Host) -> None:
-        """Release what is claimed and not yet sent."""
+        """Release the claims that are not being sent."""
         while host.queue:
-            row = host.queue.pop().delivery
-            self._written.released.append((row.id, row.claimed_until))
+            self._release(host.queue.pop().delivery)
             self._ready.setdefault(host.name)
             self._done(host)
-        self._some.set()
+        self._has_results.set()
 
     def _done(self, host: _Host) -> None:
         host.claimed -= 1
-        self._active -= not host.claimed
+        if not host.claimed:
+            self._active.discard(host.name)
         if host.name in self._ready:
             self._woken.set()
 
@@ -646,17 +559,17 @@ class Dispatcher:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a delivery failed inside", exc_info=error)
+            log.error("a task of the dispatcher failed", exc_info=error)
 
     # -- writing ----------------------------------------------------------------------------
 
     async def _write(self) -> None:
-        """Write outcomes back, many at once, until everything has stopped."""
+        """Write results back, many at once, until everything has stopped."""
         while True:
-            await self._some.wait()
+            await self._has_results.wait()
             if not self._ending.is_set():
                 await asyncio.sleep(_GATHER_SECONDS)
-            self._some.clear()
+            self._has_results.clear()
             written, self._written = self._written, AttemptResults()
             while written:
                 with self.broker.supervisor.round("outcomes") as attempt:
@@ -664,28 +577,25 @@ class Dispatcher:
                 if attempt.error is None:
                     break
                 if self._ending.is_set():
-                    return  # it is sent again, under the same id
+                    return  # The deliveries are sent again, under the same ids.
                 await asyncio.sleep(attempt.delay)
-            if written.gone:
+            if written.changes:
                 self.broker.on_commit()
-            if written.moved:
                 self._wake()
             if self._ending.is_set() and not self._tasks and not self._written:
                 return
 
     def _write_back(self, db: Connection, written: AttemptResults) -> None:
-        """Write outcomes, and one by one if that fails."""
+        """Write results together, or one by one if that fails."""
 
-        def write(some: Sequence[AttemptResults]) -> None:
-            for one in some:
+        def write(parts: Sequence[AttemptResults]) -> None:
+            for part in parts:
                 with db.begin_nested():
-                    write_back(db, one, millis(self.clock()))
+                    write_back(db, part, millis(self.clock()))
 
         supervisor = self.broker.supervisor
         with supervisor.record("outcomes", "a batch", counts=False) as attempt:
             write([written])
         if attempt.error is not None:
-            parts = [AttemptResults([row]) for row in written.outcomes]
-            parts.append(replace(written, outcomes=[]))
-            for part, why in supervisor.each("outcomes", parts, write, str):
-                write([AttemptResults([row | {"new_error": why} for row in part.outcomes])])
+            for part, error in supervisor.each("outcomes", written.parts(), write, str):
+                write([AttemptResults([{**row, "new_error": error} for row in part.outcomes])])

@@ -1,28 +1,33 @@
-"""Notifications of subscribers: JSON payloads and plain text from the rows of the database.
+"""Messages to subscribers: JSON payloads and plain text from the rows of the database.
 
-A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.expiring``,
-``subscription.expired``, ``subscription.disabled``), ``id`` (the ``webhook-id``), ``timestamp``,
-``subscription``, ``matches``, ``total``, and ``link``, the URL of the complete delivery. If a
-payload is too large, the reasons are removed first, then solutions, then matches.
+A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.confirmation``,
+``subscription.expiring``, ``subscription.expired``), ``id`` (the ``webhook-id``), ``timestamp``,
+``subscription``, ``name``, ``matches``, ``total``, and ``link``, the URL of the complete delivery.
+If a payload is too large, the reasons are removed first, then solutions, then matches.
 
-An inbox of Linked Data Notifications receives an ActivityStreams ``Announce`` instead.
+A webhook may ask for a structured CloudEvent, whose ``data`` is the payload. An inbox of Linked
+Data Notifications receives an ActivityStreams ``Announce`` instead.
 
-Sources: https://www.w3.org/TR/ldn/, https://www.w3.org/TR/activitystreams-vocabulary/.
+Sources: https://cloudevents.io, https://www.w3.org/TR/ldn/,
+https://www.w3.org/TR/activitystreams-vocabulary/.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import func, select
 
-from graphmatch.broker.db.tables import matches, publications, subscriptions
+from graphmatch.broker.app.security import derived_key
+from graphmatch.broker.db.match_queries import MATCH_ROWS
+from graphmatch.broker.db.tables import matches, subscriptions
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.times import time_of
-from graphmatch.broker.outbox.senders import Message, shortened
+from graphmatch.broker.outbox.match_feed import first_entries, match_view, to_json
+from graphmatch.broker.outbox.senders import Message
 from semantic.clock import now_text
 from semantic.terms import written
 
@@ -33,15 +38,11 @@ if TYPE_CHECKING:
 
 MATCHES = 100
 """Maximum number of matches in the payload of a digest."""
-TITLE_CHARACTERS = 500
-"""Maximum length of a publication's title in a payload; longer titles are cut."""
-_SOLUTIONS = (10, 1, 0)
-"""Maximum numbers of solutions per match, tried in this order until the payload is small enough."""
 _IN_TEXT = 20
-"""Maximum number of matches in the plain text."""
+"""Maximum number of items in the plain text."""
 _REASONS_IN_TEXT = 3
-"""Maximum number of reasons per match in the plain text."""
-_AT_A_TIME = 1000
+"""Maximum number of reasons per item in the plain text."""
+_BATCH_SIZE = 1000
 """Maximum number of deliveries in one SQL query for matches."""
 
 Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
@@ -50,15 +51,14 @@ Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Data for the messages of some deliveries, from the database.
+    """Data for the messages of a batch of deliveries, from the database.
 
     Parameters
     ----------
     subscriptions
         Rows by subscription number.
     matches
-        Rows by delivery, ordered by ``seq``, with id, title and link of the publication. A digest
-        has at most `MATCHES`.
+        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`.
     totals
         Number of all matches of each digest.
     """
@@ -68,51 +68,23 @@ class Contents:
     totals: Mapping[int, int]
 
 
-def contents(db: Connection, several: Sequence[ClaimedDelivery]) -> Contents:
-    """Read the data for the messages of some deliveries from the database."""
-    table, numbers = subscriptions.c, {one.subscription for one in several}
-    columns = (
-        table.number,
-        table.id,
-        table.name,
-        table.sink,
-        table.quiet_hours,
-        table.state,
-        table.reason,
-        table.expires_at,
-        table.generation,
-    )
-    rows = db.execute(select(*columns).where(table.number.in_(numbers))).mappings()
-    found: dict[int, list[RowMapping]] = {}
-    match_rows = (
-        select(
-            matches.c.seq,
-            matches.c.delivery,
-            matches.c.publication,
-            matches.c.generation,
-            matches.c.solutions,
-            matches.c.truncated,
-            matches.c.ontology_version,
-            matches.c.matched_at,
-            publications.c.id,
-            publications.c.title,
-            publications.c.link,
-        )
-        .join(publications, publications.c.seq == matches.c.publication)
-        .order_by(matches.c.seq)
-    )
-    single = [one.id for one in several if one.kind == "match"]
-    for begin in range(0, len(single), _AT_A_TIME):
-        in_batch = matches.c.delivery.in_(single[begin : begin + _AT_A_TIME])
-        for row in db.execute(match_rows.where(in_batch)).mappings():
-            found.setdefault(row["delivery"], []).append(row)
+def contents(db: Connection, batch: Sequence[ClaimedDelivery]) -> Contents:
+    """Read the data for the messages of a batch of deliveries."""
+    numbers = {row.subscription for row in batch}
+    known = db.execute(select(subscriptions).where(subscriptions.c.number.in_(numbers)))
+    rows: dict[int, list[RowMapping]] = {}
+    ordered = MATCH_ROWS.order_by(matches.c.seq)
+    single = [row.id for row in batch if row.kind == "match"]
+    for begin in range(0, len(single), _BATCH_SIZE):
+        chosen = matches.c.delivery.in_(single[begin : begin + _BATCH_SIZE])
+        for row in db.execute(ordered.where(chosen)).mappings():
+            rows.setdefault(row["delivery"], []).append(row)
     totals: dict[int, int] = {}
-    for one in several:
-        if one.kind == "digest":
-            in_digest = matches.c.delivery == one.id
-            found[one.id] = list(db.execute(match_rows.where(in_digest).limit(MATCHES)).mappings())
-            totals[one.id] = db.scalar(select(func.count()).where(in_digest)) or 0
-    return Contents({row["number"]: row for row in rows}, found, totals)
+    for digest in (row.id for row in batch if row.kind == "digest"):
+        mine = matches.c.delivery == digest
+        rows[digest] = list(db.execute(ordered.where(mine).limit(MATCHES)).mappings())
+        totals[digest] = db.scalar(select(func.count()).where(mine)) or 0
+    return Contents({row["number"]: row for row in known.mappings()}, rows, totals)
 
 
 def reasons(
@@ -123,11 +95,10 @@ def reasons(
     The publication is matched again with the current subscriptions of the engine. `numbers` are
     the subscriptions to explain.
     """
-    found: dict[int, list[dict[str, Any]]] = {}
-    wanted = set(map(str, numbers))
+    proofs: dict[int, list[dict[str, Any]]] = {}
     for report in engine.filter(data, "nt", "document", name=id):
-        for one, proof in engine.evidence(report, wanted).items():
-            found[int(one)] = [
+        for number, proof in engine.evidence(report, set(map(str, numbers))).items():
+            proofs[int(number)] = [
                 {"triple": " ".join(map(written, part.triple)), "because": list(part.reasons)}
                 if part.triple is not None
                 else {
@@ -137,13 +108,13 @@ def reasons(
                 }
                 for part in proof
             ]
-    return found
+    return proofs
 
 
 def message(
-    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, most: int
+    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, limit: int
 ) -> Message | None:
-    """Return the message of a delivery, or ``None`` if it has no matches left to report.
+    """Return the message of a delivery, or ``None`` if its matches were deleted.
 
     Parameters
     ----------
@@ -151,38 +122,168 @@ def message(
         Reasons to include in the payload.
     base
         URL of the broker.
-    most
+    limit
         Maximum size of the payload, in bytes.
     """
-    row = known.subscriptions[delivery.subscription]
-    several = known.matches.get(delivery.id, ())
-    if not several and delivery.kind in ("match", "digest"):
+    row, rows = known.subscriptions[delivery.subscription], known.matches.get(delivery.id, ())
+    is_match, sink = delivery.kind in ("match", "digest"), row["sink"]
+    if is_match and not rows:
         return None
-    id = message_id(row["id"], delivery.id)
-    link = f"{base}/v1/deliveries/{delivery.id}"
-    payload: dict[str, Any] = {
-        "type": _type(delivery.kind),
-        "id": id,
+    frame = _frame(delivery, row, base)
+    if is_match:
+        frame["total"] = known.totals.get(delivery.id, len(rows))
+    proofs = [why.get((match["publication"], delivery.subscription)) for match in rows]
+    variants = _variants(rows, proofs, base, limit)
+    views = next(variants)
+    title, text = _text(frame, views)
+    made = Message(
+        frame["id"],
+        row["name"] if delivery.kind != "confirmation" else "",
+        title,
+        text,
+        created=time_of(delivery.created_at),
+        link=(views[0]["publication"]["link"] if len(views) == 1 else None) or frame["link"],
+    )
+    if sink["kind"] == "email":
+        return replace(made, unsubscribe=_keyed_url(row, base, "unsubscribe"))
+    if sink["kind"] == "inbox":
+        activity = _announce(frame, title, base)
+        objects = [_document(view) for view in views] or [activity["actor"]]
+        return replace(made, body=_fitted(activity, "object", [objects], limit))
+    head, tail = b"", b""
+    if sink.get("format") == "cloudevents":
+        made = replace(made, content_type="application/cloudevents+json")
+        head, tail = _event_head(frame, base), b"}"
+    if not is_match:
+        return replace(made, body=head + to_json(frame) + tail)
+    body = _fitted(frame, "matches", chain([views], variants), limit - len(head) - len(tail))
+    return replace(made, body=head + body + tail)
+
+
+def _frame(delivery: ClaimedDelivery, row: RowMapping, base: str) -> dict[str, Any]:
+    """Return the parts of a payload besides its matches."""
+    is_match = delivery.kind in ("match", "digest")
+    frame: dict[str, Any] = {
+        "type": delivery.kind if is_match else f"subscription.{delivery.kind}",
+        "id": message_id(row["id"], delivery.id),
         "timestamp": now_text(time_of(delivery.created_at)),
-        "subscription": {"id": row["id"], "name": row["name"]},
+        "subscription": row["id"],
+        "name": row["name"],
+        "link": f"{base}/v1/deliveries/{delivery.id}",
     }
-    if delivery.kind in ("match", "digest"):
-        payload["matches"] = [_match(one, why, delivery.subscription) for one in several]
-        payload["total"] = known.totals.get(delivery.id, len(several))
-    elif row["expires_at"] is not None:
-        payload["expires_at"] = now_text(time_of(row["expires_at"]))
-    if row["reason"] and delivery.kind not in ("match", "digest", "expiring"):
-        payload["reason"] = row["reason"]
-    payload["link"] = link
-    title, text = _text(payload)
-    if row["sink"]["kind"] == "inbox":
-        body = shortened(_announced(payload, title, link), link, most, ("object",))
-    else:
-        body = _fitted(payload, link, most)
-    created = time_of(delivery.created_at)
-    publication_link = several[0]["link"] if len(several) == 1 else None
-    target = publication_link or link
-    return Message(id, row["id"], row["name"], title, text, body, created, target)
+    if delivery.kind == "confirmation":
+        frame["confirm"] = _keyed_url(row, base, "confirm")
+    if delivery.kind == "expired":
+        frame["reason"] = row["reason"]
+    if not is_match and row["expires_at"] is not None:
+        frame["expires_at"] = now_text(time_of(row["expires_at"]))
+    return frame
+
+
+def _keyed_url(row: RowMapping, base: str, action: str) -> str:
+    """Return the URL that confirms or ends a subscription."""
+    key = derived_key(row["ticket"], row["id"], action)
+    return f"{base}/v1/subscriptions/{row['id']}/{action}?key={key}"
+
+
+def _variants(
+    rows: Sequence[RowMapping], proofs: Sequence[object], base: str, limit: int
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the matches of a payload: with reasons, without them, and with fewer solutions."""
+    views = [match_view(row, base, limit) for row in rows]
+    yield [
+        {**view, "reasons": proof} if proof else view
+        for view, proof in zip(views, proofs, strict=True)
+    ]
+    yield views
+    for room in (limit // max(len(rows), 1), 0):
+        yield [match_view(row, base, room) for row in rows]
+
+
+def _fitted(
+    frame: Mapping[str, Any], key: str, variants: Iterable[Sequence[object]], limit: int
+) -> bytes:
+    """Return a JSON object with the first list that fits, or else with the start of the last."""
+    entries: Sequence[object] = ()
+    for entries in variants:
+        body = to_json({**frame, key: entries})
+        if len(body) <= limit:
+            return body
+    room = limit - len(to_json({**frame, key: []}))
+    return to_json({**frame, key: first_entries(entries, room)})
+
+
+def _event_head(frame: Mapping[str, Any], base: str) -> bytes:
+    """Return the start of a structured CloudEvent, up to its data."""
+    event = {
+        "specversion": "1.0",
+        "id": frame["id"],
+        "source": f"{base}/v1/subscriptions/{frame['subscription']}",
+        "type": f"org.graphmatch.{frame['type']}",
+        "time": frame["timestamp"],
+        "datacontenttype": "application/json",
+    }
+    return to_json(event)[:-1] + b',"data":'
+
+
+def _text(frame: Mapping[str, Any], views: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return a title and a plain text for people.
+
+    An item that was published under several addresses is listed once. A confirmation does not
+    contain the subscription's name, because a stranger may have written it.
+    """
+    name, kind = frame["name"], frame["type"].removeprefix("subscription.")
+    if kind == "confirmation":
+        text = f"Open this link to receive messages:\n{frame['confirm']}"
+        return "Confirm your subscription", f"{text}\n\nIf you did not subscribe, do nothing."
+    if kind == "expiring":
+        text = f"This subscription ends at {frame['expires_at']}. Renew it before that time."
+        return f"{name}: the subscription ends soon", text
+    if kind == "expired":
+        return f"{name}: the subscription has ended", "This subscription has ended."
+    seen: set[str] = set()
+    items = []
+    for view in views:
+        names = {view["publication"]["id"], view["publication"]["link"]} - {None}
+        if not names & seen:
+            items.append(view)
+        seen |= names
+    total = frame["total"] - len(views) + len(items)
+    lines: list[str] = []
+    for view in items[:_IN_TEXT]:
+        item = view["publication"]
+        because = dict.fromkeys(why for part in view.get("reasons", ()) for why in part["because"])
+        more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
+        lines += [item["title"] or item["id"], *(f"  {line}" for line in more if line)]
+    if total > _IN_TEXT:
+        lines.append(f"and {total - _IN_TEXT:,} more: {frame['link']}")
+    first = items[0]["publication"]
+    title = (first["title"] or first["id"]) if total == 1 else f"{total:,} new"
+    return f"{name}: {title}", "\n".join(lines)
+
+
+def _announce(frame: Mapping[str, Any], summary: str, base: str) -> dict[str, Any]:
+    """Return a payload as an ActivityStreams ``Announce``, without its objects."""
+    return {
+        "@context": "https://www.w3.org/ns/activitystreams",
+        "id": frame["link"],
+        "type": "Announce",
+        "actor": {
+            "type": "Service",
+            "id": f"{base}/v1/subscriptions/{frame['subscription']}",
+            "name": frame["name"],
+        },
+        "summary": summary,
+        "published": frame["timestamp"],
+    }
+
+
+def _document(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the publication of a match as an object of ActivityStreams."""
+    item = view["publication"]
+    document = {"id": item["id"], "type": "Document", "name": item["title"], "url": item["link"]}
+    document["summary"] = item["summary"]
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def message_id(subscription: str, delivery: int) -> str:
@@ -196,119 +297,3 @@ def message_id(subscription: str, delivery: int) -> str:
     'msg_0123456789abcdef_7'
     """
     return f"msg_{subscription.removeprefix('sub_')}_{delivery}"
-
-
-def _type(kind: str) -> str:
-    return kind if kind in ("match", "digest") else f"subscription.{kind}"
-
-
-def _match(row: RowMapping, why: Reasons, subscription: int) -> dict[str, Any]:
-    """Return the JSON object of a match in a payload."""
-    title = row["title"]
-    item = {
-        "seq": row["seq"],
-        "publication": {
-            "seq": row["publication"],
-            "id": row["id"],
-            "title": title if title is None else title[:TITLE_CHARACTERS],
-            "link": row["link"],
-        },
-        "solutions": json.loads(row["solutions"]),
-        "truncated": row["truncated"],
-        "ontology_version": f"{row['ontology_version']:x}",
-        "matched_at": now_text(time_of(row["matched_at"])),
-    }
-    if proof := why.get((row["publication"], subscription)):
-        item["reasons"] = proof
-    return item
-
-
-def _fitted(payload: Mapping[str, Any], link: str, most: int) -> bytes:
-    """Return a payload as JSON of at most `most` bytes; if necessary, cut it as the module says."""
-    whole = _json(payload)
-    if len(whole) <= most or "matches" not in payload:
-        return whole if len(whole) <= most else shortened(payload, link, most, ())
-    several = [{key: one[key] for key in one if key != "reasons"} for one in payload["matches"]]
-    for count in _SOLUTIONS:
-        fitting = {**payload, "matches": several}
-        if len(_json(fitting)) <= most:
-            break
-        several = [_fewer(one, count) for one in several]
-    return shortened({**payload, "matches": several}, link, most, ("matches",))
-
-
-def _fewer(one: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return a match with at most `count` solutions, or triples if its solutions are a graph."""
-    several = one["solutions"]
-    if isinstance(several, dict):
-        lines = several["graph"]
-        return {
-            **one,
-            "solutions": {"graph": lines[:count]},
-            "truncated": one["truncated"] or len(lines) > count,
-        }
-    return {
-        **one,
-        "solutions": several[:count],
-        "truncated": one["truncated"] or len(several) > count,
-    }
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def _text(payload: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a title and a plain text for the subscriber, written from a payload."""
-    name = payload["subscription"]["name"]
-    if "matches" not in payload:
-        kind = payload["type"].removeprefix("subscription.")
-        if kind == "expiring":
-            said = f"This subscription ends at {payload['expires_at']}; renew it before that."
-            return f"{name}: it ends soon", said
-        return f"{name}: it has ended", f"This subscription is over: {payload.get('reason', kind)}."
-    several, total = payload["matches"], payload["total"]
-    lines: list[str] = []
-    for one in several[:_IN_TEXT]:
-        publication = one["publication"]
-        lines.append(publication["title"] or publication["id"])
-        because = dict.fromkeys(each for part in one.get("reasons", ()) for each in part["because"])
-        lines += [f"  {each}" for each in list(because)[:_REASONS_IN_TEXT]]
-        if publication["link"]:
-            lines.append(f"  {publication['link']}")
-    if total > _IN_TEXT:
-        lines.append(f"and {total - _IN_TEXT:,} more: {payload['link']}")
-    first = several[0]["publication"]
-    title = (first["title"] or first["id"]) if total == 1 else f"{total:,} new"
-    return f"{name}: {title}", "\n".join(lines)
-
-
-def _announced(payload: Mapping[str, Any], summary: str, link: str) -> dict[str, Any]:
-    """Return a payload as an ActivityStreams ``Announce``.
-
-    Its objects are the publications. Without matches, its object is the subscription.
-    """
-    objects = [
-        {
-            "id": one["publication"]["id"],
-            "type": "Document",
-            "name": one["publication"]["title"],
-            "url": one["publication"]["link"],
-        }
-        for one in payload.get("matches", ())
-    ]
-    subscription = {
-        "type": "Service",
-        "id": f"{link.rpartition('/deliveries/')[0]}/subscriptions/{payload['subscription']['id']}",
-        "name": payload["subscription"]["name"],
-    }
-    return {
-        "@context": "https://www.w3.org/ns/activitystreams",
-        "id": link,
-        "type": "Announce",
-        "actor": subscription,
-        "summary": summary,
-        "published": payload["timestamp"],
-        "object": [{k: v for k, v in one.items() if v is not None} for one in objects]
-        or [subscription],
-    }

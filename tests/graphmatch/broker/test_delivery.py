@@ -31,14 +31,14 @@ from graphmatch.broker.db.tables import (
     publications,
     subscriptions,
 )
+from graphmatch.broker.models.attempt import GIVEN_UP, RETRY_SCHEDULE
 from graphmatch.broker.models.circuit_breaker import FAILURES
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox import dispatcher as module
-from graphmatch.broker.outbox.dispatcher import GIVEN_UP
-from graphmatch.broker.outbox.retry_policy import JITTER, RETRY_SCHEDULE
-from graphmatch.broker.service import match_worker
+from graphmatch.broker.outbox.retry_policy import JITTER
+from graphmatch.broker.service import match_worker, retention
 from semantic.clock import utc_now
 from tests.graphmatch.broker.harness import (
     NOON,
@@ -70,11 +70,11 @@ async def test_a_match_is_posted_with_a_signature(tmp_path: Path) -> None:
         assert made.secret is not None
         assert len(hook.got) == 2
         for one in hook.got:
-            standardwebhooks.WebhookSender(made.secret).verify(one.body, dict(one.headers))
+            standardwebhooks.Webhook(made.secret).verify(one.body, dict(one.headers))
         said = json.loads(hook.got[0].body)
         assert said["type"] == "match"
         assert said["id"] == hook.got[0].id
-        assert said["subscription"] == {"id": made.id, "name": "Soup"}
+        assert (said["subscription"], said["name"]) == (made.id, "Soup")
         [match] = said["matches"]
         assert match["publication"]["id"] == "urn:g-a"
         assert match["solutions"] == [{"s": "<urn:a>"}]
@@ -118,8 +118,8 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
     assert len(hook.got) == 10
     [line] = await broker.rows(audit)
     [subscription] = await broker.rows(subscriptions)
-    assert line["what"].startswith("delivery 1 failed: 500")
-    assert line["subject"] == subscription["id"]
+    assert line["action"].startswith("delivery 1 failed: 500")
+    assert line["target"] == subscription["id"]
 
     hook.answer = None  # Retry by hand.
     clock.forward(hours=2)
@@ -156,7 +156,7 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         await until(lambda: len(other.got) == 2)
         await until(lambda: _ended(broker, 4))
         assert len(hook.got) == 1
-        lines = [line["what"] for line in await broker.rows(audit)]
+        lines = [line["action"] for line in await broker.rows(audit)]
         assert "subscription paused: 410 Gone" in lines
         mine = [one for one in await broker.rows(deliveries) if one["subscription"] == 1]
         assert [one["state"] for one in mine] == ["failed", "failed"]
@@ -312,7 +312,7 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
     await broker.publish(*(f"a{n}" for n in range(8)))
     await until(lambda: _spared(broker))
     clock.forward(seconds=GIVEN_UP.total_seconds() + 60)
-    await broker.dispatcher.sweep()  # The broker may have been stopped meanwhile.
+    await give_up(broker)  # The broker may have been stopped meanwhile.
 
     async def probed() -> bool:
         [host] = await broker.rows(circuit_breakers)
@@ -320,8 +320,13 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
 
     await until(probed)
     assert "failed" not in await states(broker)
-    await broker.dispatcher.sweep()
+    await give_up(broker)
     await until(all_are_but_tried(broker))
+
+
+async def give_up(broker: BrokerHarness) -> None:
+    await retention.give_up(broker.broker, broker.broker.clock(), GIVEN_UP, FAILURES)
+    broker.dispatcher.wake()
 
 
 async def _spared(broker: BrokerHarness) -> bool:
@@ -530,7 +535,8 @@ async def test_expiry_is_announced_once_and_then_final(
 
     async def after(**length: float) -> list[str]:
         clock.forward(**length)
-        await broker.dispatcher.sweep()
+        await retention.expire(broker.broker, clock())
+        broker.dispatcher.wake()
         await until(lambda: _ended(broker, 0))
         return [json.loads(one.body)["type"] for one in hook.got]
 
@@ -569,7 +575,7 @@ async def test_old_records_are_deleted_and_waiting_ones_are_kept(tmp_path: Path)
         await broker.broker.accounts.note("something")
         clock.forward(days=30, hours=1)
         assert len(await broker.rows(publications)) == 4
-        await broker.dispatcher.sweep(forget=True)
+        await retention.forget(broker.broker, clock())
         assert [row["number"] for row in await broker.rows(subscriptions)] == [2]
         assert [row["id"] for row in await broker.rows(publications)] == ["urn:g-c"]
         assert len(await broker.rows(matches)) == 1
