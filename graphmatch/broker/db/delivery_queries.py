@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import bindparam, insert, or_, select, text, update
 
@@ -54,10 +53,10 @@ def is_free(now: int) -> ColumnElement[bool]:
     return or_(claimed.is_(None), ~claimed.between(*held_until(now)))
 
 
-def due_hosts(db: Connection, now: int) -> list[str]:
-    """Return the hosts that have a due delivery."""
+def due_hosts(db: Connection, now: int) -> dict[str, None]:
+    """Return the hosts that have a due delivery, as the keys of a mapping."""
     rows = db.execute(_HEADS, {"now": now, "longest": held_until(now)[1]})
-    return [host for host, due in rows if due is not None and due <= now]
+    return {host: None for host, due in rows if due is not None and due <= now}
 
 
 def claim(db: Connection, wanted: Mapping[str, int], now: int, until: int) -> list[ClaimedDelivery]:
@@ -106,49 +105,12 @@ def add_delivery(
     db.execute(insert(deliveries).values(**row, due_at=now, created_at=now))
 
 
-@dataclass(slots=True)
-class AttemptResults:
-    """Results to write in one transaction.
-
-    Parameters
-    ----------
-    outcomes
-        Rows of `outcome_row`.
-    released
-        Claims to release: ``delivery`` and ``until``, the end of the claim.
-    breakers
-        Circuit breakers by host.
-    changes
-        Further changes that follow from the results.
-    """
-
-    outcomes: list[dict[str, Any]] = field(default_factory=list)
-    released: list[dict[str, int]] = field(default_factory=list)
-    breakers: dict[str, CircuitBreaker] = field(default_factory=dict)
-    changes: list[Callable[[Connection], object]] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.outcomes or self.released or self.breakers or self.changes)
-
-    def parts(self) -> list[AttemptResults]:
-        """Return the results in parts that can be written alone."""
-        parts = [AttemptResults([row]) for row in self.outcomes]
-        parts += [AttemptResults(changes=[change]) for change in self.changes]
-        return [*parts, AttemptResults(released=self.released, breakers=self.breakers)]
-
-
+Result: TypeAlias = dict[str, Any] | Callable[["Connection"], object]
+"""An `outcome_row`, a `release_row`, or a change that follows from a result."""
 _NAMES = ("state", "attempt", "due_at", "done_at", "status", "error")
-_OUTCOME = (
-    update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery"), WAITING)
-    .values(claimed_until=None, **{name: bindparam(f"new_{name}") for name in _NAMES})
-)
-_RELEASE = (
-    update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery"), WAITING)
-    .where(deliveries.c.claimed_until == bindparam("until"))
-    .values(claimed_until=None)
-)
+_MINE = update(deliveries).where(deliveries.c.id == bindparam("delivery"), WAITING)
+_OUTCOME = _MINE.values(claimed_until=None, **{name: bindparam(f"new_{name}") for name in _NAMES})
+_RELEASE = _MINE.where(deliveries.c.claimed_until == bindparam("until")).values(claimed_until=None)
 
 
 def outcome_row(row: ClaimedDelivery, *values: object) -> dict[str, Any]:
@@ -157,24 +119,33 @@ def outcome_row(row: ClaimedDelivery, *values: object) -> dict[str, Any]:
     return {"delivery": row.id, **dict(zip(names, values, strict=True))}
 
 
-def write_back(db: Connection, written: AttemptResults, now: int) -> None:
-    """Write results."""
-    if written.outcomes:
-        db.execute(_OUTCOME, written.outcomes)
-    if written.released:
-        db.execute(_RELEASE, written.released)
-    for host, breaker in written.breakers.items():
-        until = None if breaker.open_until is None else millis(breaker.open_until)
-        row = {"failures": breaker.failures, "open_until": until, "last_at": now}
-        known = circuit_breakers.c.host == host
-        if not db.execute(update(circuit_breakers).where(known).values(row)).rowcount:
-            db.execute(insert(circuit_breakers).values(host=host, **row))
-    for change in written.changes:
-        change(db)
+def release_row(row: ClaimedDelivery) -> dict[str, Any]:
+    """Return the values that release a claim."""
+    return {"delivery": row.id, "until": row.claimed_until}
+
+
+def write_back(db: Connection, results: Sequence[Result]) -> None:
+    """Write results of attempts."""
+    rows = [result for result in results if isinstance(result, dict)]
+    for statement, key in ((_OUTCOME, "new_state"), (_RELEASE, "until")):
+        if values := [row for row in rows if key in row]:
+            db.execute(statement, values)
+    for change in results:
+        if not isinstance(change, dict):
+            change(db)
+
+
+def set_breaker(db: Connection, host: str, breaker: CircuitBreaker, now: int) -> None:
+    """Store the circuit breaker of a host."""
+    until = None if breaker.open_until is None else millis(breaker.open_until)
+    row = {"failures": breaker.failures, "open_until": until, "last_at": now}
+    known = update(circuit_breakers).where(circuit_breakers.c.host == host)
+    if not db.execute(known.values(row)).rowcount:
+        db.execute(insert(circuit_breakers).values(host=host, **row))
 
 
 def move_delivery(db: Connection, id: int, host: str) -> None:
-    """Give a delivery the host of the subscription's new sink."""
+    """Release a delivery, and give it the host of the subscription's new sink."""
     moved = update(deliveries).where(deliveries.c.id == id)
     db.execute(moved.values(host=host, claimed_until=None))
 

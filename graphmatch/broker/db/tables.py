@@ -7,6 +7,8 @@ so if a number is visible, no lower number appears later.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -28,25 +30,33 @@ _SEQUENCE = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
 
-sequences = Table(
+
+def _table(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, metadata, *columns)
+
+
+def _partial_index(name: str, condition: str, *columns: Column[Any]) -> None:
+    """Create an index of the rows that satisfy a condition."""
+    where = text(condition)
+    Index(name, *columns, sqlite_where=where, postgresql_where=where)
+
+
+sequences = _table(
     "sequences",
-    metadata,
     Column("key", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
 """Counters ``publication``, ``match``, ``delivery`` and ``change`` (of subscriptions)."""
 
-owners = Table(
+owners = _table(
     "owners",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
 )
 
-tokens = Table(
+tokens = _table(
     "tokens",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("owner", ForeignKey("owners.id"), nullable=False),
     Column("name", Text, nullable=False),
@@ -58,18 +68,28 @@ tokens = Table(
 )
 """API tokens. ``hash`` is the SHA-256 of the token; spaces separate the scopes."""
 
-sessions = Table(
+usage = _table(
+    "usage",
+    Column("owner", BigInteger, primary_key=True, autoincrement=False),
+    Column("subscriptions", BigInteger, nullable=False),
+    Column("stored_bytes", BigInteger, nullable=False),
+)
+"""Usage of each owner; 0 stands for all clients without a token.
+
+``subscriptions`` is the number of those that have not ended. ``stored_bytes`` is the size of the
+stored publications that came over HTTP.
+"""
+
+sessions = _table(
     "sessions",
-    metadata,
     Column("hash", LargeBinary, primary_key=True),
     Column("token", ForeignKey("tokens.id"), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
 )
 """Sessions of the web page. ``hash`` is the SHA-256 of the session's random id."""
 
-subscriptions = Table(
+subscriptions = _table(
     "subscriptions",
-    metadata,
     Column("number", _SEQUENCE, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
     Column("owner", ForeignKey("owners.id")),
@@ -82,6 +102,7 @@ subscriptions = Table(
     Column("quiet_hours", JSON),
     Column("state", Text, nullable=False),
     Column("reason", Text),
+    Column("confirmation", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("announced_at", BigInteger),
@@ -92,17 +113,17 @@ subscriptions = Table(
 """Subscriptions, including those that have ended.
 
 ``definition`` is the request (SPARQL, attributes, or topics and words) and ``query`` its SPARQL.
-``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed`` (email)
-or ``ended``. ``change`` is the value of the counter at the last change; engines use it to catch up.
-A subscription does not see publications up to ``after_publication``.
+``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed``
+(email) or ``ended``. ``confirmation`` is the random key in the link that confirms an email sink.
+``change`` is the value of the counter at the last change. Engines use it to catch up. A
+subscription does not see publications up to ``after_publication``.
 """
 Index("subscriptions_change", subscriptions.c.change)
 Index("subscriptions_expires", subscriptions.c.expires_at)
 Index("subscriptions_owner", subscriptions.c.owner)
 
-publications = Table(
+publications = _table(
     "publications",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
     Column("id", Text, nullable=False),
     Column("hash", LargeBinary, nullable=False),
@@ -118,18 +139,12 @@ publications = Table(
     Column("problem", Text),
 )
 """The log of acknowledged publications. ``data`` is N-Triples, ``hash`` its SHA-256."""
-Index(
-    "publications_unmatched",
-    publications.c.seq,
-    sqlite_where=text("matched_at IS NULL"),
-    postgresql_where=text("matched_at IS NULL"),
-)
+_partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
 Index("publications_id", publications.c.id)
 Index("publications_received", publications.c.received_at)
 
-idempotency_keys = Table(
+idempotency_keys = _table(
     "idempotency_keys",
-    metadata,
     Column("owner", BigInteger, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("hash", LargeBinary, nullable=False),
@@ -139,9 +154,8 @@ idempotency_keys = Table(
 """Responses to requests with an ``Idempotency-Key``."""
 Index("idempotency_keys_at", idempotency_keys.c.at)
 
-matches = Table(
+matches = _table(
     "matches",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
     Column("publication", ForeignKey("publications.seq"), nullable=False),
@@ -152,19 +166,16 @@ matches = Table(
     Column("matched_at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),
 )
-"""Matches. ``solutions`` is JSON with terms in N-Triples; ``truncated`` says that some are missing."""
+"""Matches.
+
+``solutions`` is JSON with terms in N-Triples. ``truncated`` means that some of them are missing.
+"""
 Index("matches_subscription", matches.c.subscription, matches.c.seq)
 Index("matches_publication", matches.c.publication)
-Index(
-    "matches_delivery",
-    matches.c.delivery,
-    sqlite_where=text("delivery IS NOT NULL"),
-    postgresql_where=text("delivery IS NOT NULL"),
-)
+_partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
 
-deliveries = Table(
+deliveries = _table(
     "deliveries",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
     Column("kind", Text, nullable=False),
@@ -174,43 +185,26 @@ deliveries = Table(
     Column("due_at", BigInteger, nullable=False),
     Column("claimed_until", BigInteger),
     Column("created_at", BigInteger, nullable=False),
+    Column("callback", ForeignKey("websub_callbacks.id")),
     Column("done_at", BigInteger),
     Column("status", Integer),
     Column("error", Text),
-    Column("callback", ForeignKey("websub_callbacks.id")),
 )
 """The outbox.
 
-``kind`` is ``match``, ``digest``, ``confirmation``, ``expiring`` or ``expired``, or, for a callback
-of the WebSub hub, ``websub``, ``websub.verify`` or ``websub.denied``. ``state`` is ``waiting``,
-``delivered`` or ``failed``.
+``kind`` is ``match``, ``digest``, ``confirmation``, ``expiring``, ``expired`` or ``disabled``;
+``state`` is ``waiting``, ``delivered`` or ``failed``. ``callback`` is the receiver of a delivery of
+the WebSub hub.
 """
 WAITING = deliveries.c.state == literal_column("'waiting'")
 """Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
-Index(
-    "deliveries_due",
-    deliveries.c.host,
-    deliveries.c.due_at,
-    sqlite_where=text("state = 'waiting'"),
-    postgresql_where=text("state = 'waiting'"),
-)
-Index(
-    "deliveries_open",
-    deliveries.c.subscription,
-    sqlite_where=text("state = 'waiting'"),
-    postgresql_where=text("state = 'waiting'"),
-)
+_partial_index("deliveries_due", "state = 'waiting'", deliveries.c.host, deliveries.c.due_at)
+_partial_index("deliveries_open", "state = 'waiting'", deliveries.c.subscription)
 Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
-Index(
-    "deliveries_callback",
-    deliveries.c.callback,
-    sqlite_where=text("callback IS NOT NULL"),
-    postgresql_where=text("callback IS NOT NULL"),
-)
+_partial_index("deliveries_callback", "callback IS NOT NULL", deliveries.c.callback)
 
-websub_callbacks = Table(
+websub_callbacks = _table(
     "websub_callbacks",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
     Column("topic", Text, nullable=False),
@@ -218,20 +212,27 @@ websub_callbacks = Table(
     Column("key", LargeBinary, nullable=False, unique=True),
     Column("secret", Text),
     Column("expires_at", BigInteger),
-    Column("version", BigInteger, nullable=False),
+    Column("version", BigInteger),
     Column("pending", JSON),
 )
-"""Subscribers of match feeds (WebSub).
+"""Callbacks to which the WebSub hub sends match feeds.
 
-``key`` is a digest of topic and callback, because both are too long for an index. ``version`` is
-the ``seq`` of the last match that was sent. ``pending`` is a request that is not verified yet:
-``mode``, ``lease_seconds`` and ``secret``. ``expires_at`` is null until the first verification.
+``key`` is a digest of topic and callback, which are too long for an index. ``version`` is the
+version of the feed that was sent last, and ``pending`` a request that is not yet verified.
 """
 Index("websub_callbacks_subscription", websub_callbacks.c.subscription)
 
-circuit_breakers = Table(
+websub_leases = _table(
+    "websub_leases",
+    Column("id", Text, primary_key=True),
+    Column("topic", Text, nullable=False),
+    Column("hub", Text, nullable=False),
+    Column("state", JSON, nullable=False),
+)
+"""WebSub subscriptions of the broker to feeds, at their hubs."""
+
+circuit_breakers = _table(
     "circuit_breakers",
-    metadata,
     Column("host", Text, primary_key=True),
     Column("failures", Integer, nullable=False),
     Column("open_until", BigInteger),
@@ -239,9 +240,8 @@ circuit_breakers = Table(
 )
 """One circuit breaker for each host."""
 
-feeds = Table(
+feeds = _table(
     "feeds",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("url", Text, nullable=False, unique=True),
     Column("owner", ForeignKey("owners.id")),
@@ -252,9 +252,8 @@ feeds = Table(
 """Polled feeds. ``state`` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON."""
 Index("feeds_next_poll", feeds.c.next_poll_at)
 
-feed_items = Table(
+feed_items = _table(
     "feed_items",
-    metadata,
     Column("feed", ForeignKey("feeds.id"), primary_key=True),
     Column("item", LargeBinary, primary_key=True),
     Column("version", LargeBinary, primary_key=True),
@@ -262,9 +261,8 @@ feed_items = Table(
 )
 """Versions of items that were published, and when the feed last contained them."""
 
-websub = Table(
+websub = _table(
     "websub",
-    metadata,
     Column("kind", Text, primary_key=True),
     Column("key", LargeBinary, primary_key=True),
     Column("state", JSON, nullable=False),
@@ -273,9 +271,8 @@ websub = Table(
 ``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
 """
 
-audit = Table(
+audit = _table(
     "audit",
-    metadata,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("action", Text, nullable=False),
@@ -284,17 +281,15 @@ audit = Table(
 )
 """Administrative actions, refusals and failures."""
 
-read_items = Table(
+read_items = _table(
     "read_items",
-    metadata,
     Column("owner", ForeignKey("owners.id"), primary_key=True),
     Column("publication", ForeignKey("publications.seq"), primary_key=True),
 )
 """Items that an owner has read on the web page."""
 
-dead_letters = Table(
+dead_letters = _table(
     "dead_letters",
-    metadata,
     Column("id", _SEQUENCE, primary_key=True),
     Column("task", Text, nullable=False),
     Column("record", Text, nullable=False),
@@ -304,9 +299,8 @@ dead_letters = Table(
 """Records that a background task could not process in three attempts."""
 Index("dead_letters_at", dead_letters.c.at)
 
-kafka_offsets = Table(
+kafka_offsets = _table(
     "kafka_offsets",
-    metadata,
     Column("topic", Text, primary_key=True),
     Column("partition", Integer, primary_key=True),
     Column("offset", BigInteger, nullable=False),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from standardwebhooks import Webhook
 
@@ -61,6 +62,10 @@ def key_of(secret: str) -> bytes:
     return key
 
 
+_signer = lru_cache(10_000)(Webhook)
+"""Return the signer of a secret; reading a secret takes longer than signing."""
+
+
 def signed_headers(secret: str, id: str, now: datetime, body: bytes) -> dict[str, str]:
     """Return the headers that sign a request.
 
@@ -83,5 +88,5 @@ def signed_headers(secret: str, id: str, now: datetime, body: bytes) -> dict[str
     return {
         "webhook-id": id,
         "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": Webhook(secret).sign(id, now.astimezone(UTC), body.decode()),
+        "webhook-signature": _signer(secret).sign(id, now.astimezone(UTC), body.decode()),
     }

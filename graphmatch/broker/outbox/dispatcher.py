@@ -9,9 +9,6 @@ One dead host does not delay the others. Hosts take turns. Each has two requests
 claims of at most `WINDOW` deliveries, which grow with its successes. A host that fails has one
 claim, and a host whose breaker is open has none. All failing hosts share half of the room.
 
-An answer 410 pauses the subscription. Reasons are sent if the sink has ``include_reasons``, and in
-email by default: each match is then matched again.
-
 Cost: a few microseconds per host with waiting deliveries, each second and after each commit of
 matches, and about 0.5 ms per delivery. Messages are made in threads.
 
@@ -25,7 +22,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,42 +35,28 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlalchemy import select, update
 
 from graphmatch.broker.app.errors import NotFoundError
-from graphmatch.broker.db.delivery_queries import (
-    CLAIM_DURATION,
-    AttemptResults,
-    claim,
-    disable,
-    due_hosts,
-    move_delivery,
-    note_failure,
-    outcome_row,
-    set_inbox,
-    write_back,
-)
-from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries, publications
+from graphmatch.broker.db import delivery_queries as queries
+from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
 from graphmatch.broker.models.circuit_breaker import CircuitBreaker, CircuitState
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
-from graphmatch.broker.models.subscription_settings import PUSHED, send_at
+from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
-from graphmatch.broker.outbox.payloads import Contents, Reasons, contents, message, reasons
+from graphmatch.broker.outbox.payloads import Composer, Item
 from graphmatch.broker.outbox.retry_policy import next_try
 from graphmatch.broker.outbox.senders import HubRequest, Message
-from graphmatch.broker.outbox.websub_hub import KINDS, finish, hub_request
+from graphmatch.broker.outbox.websub_hub import finish
 from graphmatch.broker.service.broker import Broker
-from graphmatch.broker.service.match_worker import host_of
 from semantic.clock import Clock
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection
 
 WINDOW = 100
 """Maximum number of claimed deliveries per host."""
 MAX_REQUESTS = 1000
 """Maximum number of concurrent requests."""
-REASONS_SECONDS = 2.0
-"""Time limit of the search for reasons for one batch, in seconds."""
 _MARGIN = timedelta(seconds=45)
 """Least time between the start of a request and the end of its claim; requests are shorter."""
 _SLOW_SECONDS = 1.0
@@ -85,11 +68,6 @@ _KNOWN_HOSTS = 10_000
 log = logging.getLogger("graphmatch.broker")
 
 
-def _one(db: Connection, chosen: Select[tuple[str, bytes]]) -> tuple[str, bytes]:
-    row = db.execute(chosen).one()
-    return row[0], row[1]
-
-
 class Senders(Protocol):
     """Senders for all kinds of sinks."""
 
@@ -97,36 +75,16 @@ class Senders(Protocol):
         """Send a message once."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A message to send."""
-
-    delivery: ClaimedDelivery
-    message: Message | HubRequest
-    sink: Mapping[str, Any]
-    quiet: Mapping[str, Any] | None
-
-
 @dataclass(slots=True)
 class _Host:
-    """A host with its claimed deliveries, of which ``busy`` are being sent."""
+    """A host with its claimed deliveries, and the number of requests to it."""
 
     name: str
-    breaker: CircuitBreaker
     window: int
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     claimed: int = 0
     busy: int = 0
-    queue: deque[_Item] = field(default_factory=deque)
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """Messages, reasons for none, hosts of new sinks, and rows that need reasons, by delivery."""
-
-    items: dict[int, _Item] = field(default_factory=dict)
-    failed: dict[int, str] = field(default_factory=dict)
-    moved: dict[int, str] = field(default_factory=dict)
-    later: dict[int, ClaimedDelivery] = field(default_factory=dict)
+    queue: deque[Item] = field(default_factory=deque)
 
 
 class Dispatcher:
@@ -167,10 +125,12 @@ class Dispatcher:
         *,
         base: str = "http://127.0.0.1:8000",
     ) -> None:
-        self.broker, self.senders, self.base = broker, senders, base.rstrip("/")
-        self.clock = clock or broker.clock
+        self.broker, self.senders, self.clock = broker, senders, clock or broker.clock
+        self.composer = Composer(broker, self.clock, base.rstrip("/"))
         self.sent = 0
         """Number of requests."""
+        self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
+        """Called with the result of each attempt."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
         self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
@@ -181,7 +141,8 @@ class Dispatcher:
         self._is_begun = False
         self._look_at = self._looked_at = self._look_seconds = 0.0
         """Next and last search for due hosts, and its duration."""
-        self._written = AttemptResults()
+        self._results: list[queries.Result] = []
+        """Results that are not written yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._explainer = ThreadPoolExecutor(1, "explainer")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -208,16 +169,13 @@ class Dispatcher:
         """Claim no more, wait some seconds for open requests, and release all claims."""
         self._ending.set()
         self._woken.set()
-        for host in self._hosts.values():
-            self._give_back(host)
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        for host in self._hosts.values():
-            self._give_back(host)
+        for wait in (seconds, None):
+            for host in self._hosts.values():
+                self._give_back(host)
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=wait)
+            for task in self._tasks:
+                task.cancel()
         self._stopped.set()
 
     def wake(self, _numbers: Sequence[int] = ()) -> None:
@@ -243,8 +201,8 @@ class Dispatcher:
 
         def work(db: Connection) -> None:
             if not db.execute(update(deliveries).where(*mine).values(**values)).rowcount:
-                what, remedy = "there is no such delivery, or it was taken", "Check its state."
-                raise NotFoundError(Problem(what, Place(str(delivery)), remedy))
+                what = "there is no such delivery, or it was delivered"
+                raise NotFoundError(Problem(what, Place(str(delivery)), "Check its state."))
 
         await self.broker.store.write(work)
         self._wake()
@@ -253,63 +211,56 @@ class Dispatcher:
 
     async def _round(self) -> float:
         """Claim due deliveries; return the number of seconds until the next round."""
+        store, now = self.broker.store, self.clock()
         if not self._is_begun:
-            await self._begin()
-        now = self.clock()
+            await self._read_breakers()
+            if store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
+                claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
+                await store.write(lambda db: db.execute(claimed.values(claimed_until=0)))
+            self._is_begun = True
         if time.monotonic() >= self._look_at:
             await self._look(now)
         wanted = self._wanted(now)
         if not wanted:
             return max(0.0, self._look_at - time.monotonic())
-        until = millis(now + CLAIM_DURATION)
-        claiming = partial(claim, wanted=wanted, now=millis(now), until=until)
-        rows = await self.broker.store.write(claiming)
+        until = millis(now + queries.CLAIM_DURATION)
+        claim = partial(queries.claim, wanted=wanted, now=millis(now), until=until)
+        rows = await store.write(claim)
         counts = Counter(row.host for row in rows)
         for name, limit in wanted.items():
             if counts[name] < limit:
                 self._ready.pop(name, None)
-            if counts[name]:
-                self._active.add(name)
             self._hosts[name].claimed += counts[name]
+        self._active |= counts.keys()
         if rows:
             self._start(self._prepare(rows))
         return 0.0
 
-    async def _begin(self) -> None:
-        """Read the breakers, and take back the claims of the process before."""
-        await self._read_breakers()
-        if self.broker.store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
-            claimed = WAITING & (deliveries.c.claimed_until > 0)
-            taken = update(deliveries).where(claimed).values(claimed_until=0)
-            await self.broker.store.write(lambda db: db.execute(taken))
-        self._is_begun = True
-
     async def _read_breakers(self) -> None:
-        """Read the breakers that other processes have written."""
+        """Read the breakers that another process has written."""
         chosen = select(circuit_breakers).where(circuit_breakers.c.failures > 0)
         for row in await self.broker.store.read(lambda db: db.execute(chosen).mappings().all()):
-            until = row["open_until"]
-            host, failures = self._host(row["host"]), row["failures"]
-            if failures > host.breaker.failures:
-                host.breaker = CircuitBreaker(failures, None if until is None else time_of(until))
+            until, host = row["open_until"], self._host(row["host"])
+            if row["failures"] > host.breaker.failures:
+                open_until = None if until is None else time_of(until)
+                host.breaker = CircuitBreaker(row["failures"], open_until)
 
     async def _look(self, now: datetime) -> None:
         """Find the hosts with due deliveries."""
         begin = self._looked_at = time.monotonic()
-        self._look_at = begin + _POLL_SECONDS  # Others may call `_wake` meanwhile.
-        names = await self.broker.store.read(partial(due_hosts, now=millis(now)))
+        self._look_at = begin + _POLL_SECONDS
+        self._ready |= await self.broker.store.read(partial(queries.due_hosts, now=millis(now)))
         if not self.broker.store.is_sqlite:
             await self._read_breakers()
         self._look_seconds = time.monotonic() - begin
-        self._look_at += 20 * self._look_seconds
-        self._ready |= dict.fromkeys(names)
+        self._look_at += 20 * self._look_seconds  # `_wake` may have made it earlier.
         if len(self._hosts) > _KNOWN_HOSTS:
             hosts = self._hosts.items()
             self._hosts = {n: host for n, host in hosts if host.claimed or host.breaker.failures}
 
     def _host(self, name: str) -> _Host:
         if name not in self._hosts:
-            self._hosts[name] = _Host(name, CircuitBreaker(), self._slots)
+            self._hosts[name] = _Host(name, self._slots)
         return self._hosts[name]
 
     def _wanted(self, now: datetime) -> dict[str, int]:
@@ -338,112 +289,29 @@ class Dispatcher:
             self._ready[name] = self._ready.pop(name)  # Its next turn comes last.
         return wanted
 
-    # -- preparing --------------------------------------------------------------------------
-
     async def _prepare(self, rows: Sequence[ClaimedDelivery], *, explain: bool = False) -> None:
         """Make the messages of claimed deliveries in a thread, and queue them.
 
         Messages with reasons are made after the others, in a thread of their own.
         """
         assert self._loop is not None
-        made, executor = _Prepared(), self._explainer if explain else None
+        made: dict[int, Item | str | None] = {}
         try:
             with self.broker.supervisor.round("messages"):
-                work = partial(self._made, rows, explain=explain)
-                made = await self._loop.run_in_executor(executor, work)
+                executor, work = self._explainer if explain else None, self.composer.compose
+                made = await self._loop.run_in_executor(executor, work, rows, explain)
         finally:
             for row in rows:
-                host = self._hosts[row.host]
-                if row.id in made.items:
-                    host.queue.append(made.items[row.id])
-                elif row.id not in made.later:
-                    if row.id in made.moved:
-                        moved = partial(move_delivery, id=row.id, host=made.moved[row.id])
-                        self._written.changes.append(moved)
-                    elif row.id in made.failed:
-                        self._not_sent(row, made.failed[row.id])
-                    else:  # The store has failed, or the dispatcher is stopping.
-                        self._release(row)
+                host, item = self._hosts[row.host], made.get(row.id, "")
+                if isinstance(item, Item):
+                    host.queue.append(item)
+                elif item is not None:
+                    self._add(self._not_sent(row, item) if item else queries.release_row(row))
                     self._done(host)
-            self._has_results.set()
-        if made.later:
-            self._start(self._prepare(list(made.later.values()), explain=True))
+        if later := [row for row in rows if made.get(row.id, "") is None]:
+            self._start(self._prepare(later, explain=True))
         for name in dict.fromkeys(row.host for row in rows):
             self._pump(self._hosts[name])
-
-    def _made(self, rows: Sequence[ClaimedDelivery], *, explain: bool) -> _Prepared:
-        """Return the messages of deliveries; runs in a thread."""
-        made, read = _Prepared(), self.broker.store.read_now
-
-        def work(batch: Sequence[ClaimedDelivery]) -> None:
-            known = read(partial(contents, batch=batch))
-            why = self._reasons(batch, known) if explain else {}
-            for row in batch:
-                self._make(made, row, known, why, explain=explain)
-
-        name = "delivery {0.id}".format
-        for row, error in self.broker.supervisor.each("messages", rows, work, name):
-            made.failed[row.id] = error
-        return made
-
-    def _make(
-        self,
-        made: _Prepared,
-        row: ClaimedDelivery,
-        known: Contents,
-        why: Reasons,
-        *,
-        explain: bool,
-    ) -> None:
-        """Make one message, or note the reason that there is none."""
-        subscription, limit = (
-            known.subscriptions[row.subscription],
-            self.broker.limits.payload_bytes,
-        )
-        sink = subscription["sink"]
-        if row.kind in KINDS:
-            now = millis(self.clock())
-            call = self.broker.store.read_now(partial(hub_request, row=row, limit=limit, now=now))
-            if call is None:
-                made.failed[row.id] = "the WebSub subscription has ended"
-            else:
-                made.items[row.id] = _Item(row, call, sink, None)
-        elif subscription["reason"] == "unsubscribed":
-            made.failed[row.id] = "the subscription was ended"
-        elif (subscription["state"] == "unconfirmed") != (row.kind == "confirmation"):
-            made.failed[row.id] = "not sent: the state of the confirmation has changed"
-        elif sink["kind"] not in PUSHED:
-            made.failed[row.id] = "matches of this subscription are fetched now"
-        elif host_of(sink) != row.host:
-            made.moved[row.id] = host_of(sink)
-        elif not explain and sink.get("include_reasons", sink["kind"] == "email"):
-            made.later[row.id] = row
-        elif (sent := message(row, known, why, self.base, limit)) is None:
-            made.failed[row.id] = "its matches were deleted"
-        else:
-            made.items[row.id] = _Item(row, sent, sink, subscription["quiet_hours"])
-
-    def _reasons(self, batch: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
-        """Return the reasons of the matches of a batch that are found in time."""
-        wanted: dict[int, set[int]] = {}
-        for row in batch:
-            generation = known.subscriptions[row.subscription]["generation"]
-            for match in known.matches.get(row.id, ()):
-                if match["generation"] == generation:
-                    wanted.setdefault(match["publication"], set()).add(row.subscription)
-        proofs: dict[tuple[int, int], list[dict[str, Any]]] = {}
-        until = time.monotonic() + REASONS_SECONDS
-        for seq, numbers in wanted.items():
-            if time.monotonic() > until:
-                log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
-                break
-            with self.broker.supervisor.record("reasons", f"publication {seq}"):
-                chosen = select(publications.c.id, publications.c.data)
-                mine = chosen.where(publications.c.seq == seq)
-                id, data = self.broker.store.read_now(partial(_one, chosen=mine))
-                for number, proof in reasons(self.broker.engine, id, data, numbers).items():
-                    proofs[seq, number] = proof
-        return proofs
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -465,17 +333,16 @@ class Dispatcher:
                 item = host.queue.popleft()
                 try:
                     if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
-                        self._release(item.delivery)  # Another process may claim it soon.
+                        self._add(queries.release_row(item.delivery))
                     else:
                         await self._send(host, item)
                 finally:
                     self._done(host)
-                    self._has_results.set()
         finally:
             host.busy -= 1
             self._pump(host)
 
-    async def _send(self, host: _Host, item: _Item) -> None:
+    async def _send(self, host: _Host, item: Item) -> None:
         """Send one message, and note its result."""
         self._set_breaker(host, host.breaker.probing(self.clock()))
         self.sent += 1
@@ -489,14 +356,15 @@ class Dispatcher:
         finally:
             self._settle(host, item, outcome)
 
-    def _settle(self, host: _Host, item: _Item, outcome: AttemptResult | None) -> None:
+    def _settle(self, host: _Host, item: Item, outcome: AttemptResult | None) -> None:
         """Note the result of an attempt; ``None`` if it was cancelled, and may have arrived."""
-        row, now, written = item.delivery, self.clock(), self._written
-        at = millis(now)
+        row, now = item.delivery, self.clock()
+        at, number, sink = millis(now), row.subscription, item.sink
         if outcome is None:
             tries = max(row.attempt, 1)
-            written.outcomes.append(outcome_row(row, "waiting", tries, at, None, None, None))
+            self._add(queries.outcome_row(row, "waiting", tries, at, None, None, None))
             return
+        self.on_attempt(outcome)
         is_delivered = outcome.verdict is RetryDecision.DELIVERED
         self._set_breaker(host, host.breaker.after(outcome, now))
         if outcome.host_failed or outcome.seconds > _SLOW_SECONDS:
@@ -508,41 +376,38 @@ class Dispatcher:
         tries, status = row.attempt + 1, outcome.status
         error = None if is_delivered else outcome.reason.replace("\0", "\ufffd")
         if (retry := next_try(tries, outcome, now, self._random)) is not None:
-            due = millis(send_at(retry, None, item.quiet))
-            written.outcomes.append(outcome_row(row, "waiting", tries, due, None, status, error))
+            due = millis(send_at(retry, None, item.quiet_hours))
+            self._add(queries.outcome_row(row, "waiting", tries, due, None, status, error))
             return
         state = "delivered" if is_delivered else "failed"
-        written.outcomes.append(outcome_row(row, state, tries, at, at, status, error))
-        number, sink, change = row.subscription, item.sink, written.changes.append
+        self._add(queries.outcome_row(row, state, tries, at, at, status, error))
         if error is not None:
-            change(partial(note_failure, row=row, reason=error, now=at))
+            self._add(partial(queries.note_failure, row=row, reason=error, now=at))
         if isinstance(item.message, HubRequest):
-            change(partial(finish, call=item.message, row=row, verdict=outcome.verdict, now=at))
+            verdict = outcome.verdict
+            self._add(partial(finish, call=item.message, row=row, verdict=verdict, now=at))
         elif outcome.verdict is RetryDecision.GONE:
-            change(partial(disable, number=number, sink=sink, reason=error or "", now=at))
+            self._add(
+                partial(queries.disable, number=number, sink=sink, reason=error or "", now=at)
+            )
         elif outcome.inbox is not None and outcome.inbox != sink.get("inbox"):
-            change(partial(set_inbox, number=number, sink=sink, inbox=outcome.inbox))
+            self._add(partial(queries.set_inbox, number=number, sink=sink, inbox=outcome.inbox))
 
     def _set_breaker(self, host: _Host, breaker: CircuitBreaker) -> None:
         if breaker != host.breaker:
-            host.breaker = self._written.breakers[host.name] = breaker
-            self._has_results.set()
+            host.breaker, now = breaker, millis(self.clock())
+            self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=now))
 
-    def _not_sent(self, row: ClaimedDelivery, reason: str) -> None:
+    def _not_sent(self, row: ClaimedDelivery, reason: str) -> queries.Result:
         now = millis(self.clock())
-        values = ("failed", row.attempt, now, now, None, reason)
-        self._written.outcomes.append(outcome_row(row, *values))
-
-    def _release(self, row: ClaimedDelivery) -> None:
-        self._written.released.append({"delivery": row.id, "until": row.claimed_until})
+        return queries.outcome_row(row, "failed", row.attempt, now, now, None, reason)
 
     def _give_back(self, host: _Host) -> None:
         """Release the claims that are not being sent."""
         while host.queue:
-            self._release(host.queue.pop().delivery)
+            self._add(queries.release_row(host.queue.pop().delivery))
             self._ready.setdefault(host.name)
             self._done(host)
-        self._has_results.set()
 
     def _done(self, host: _Host) -> None:
         host.claimed -= 1
@@ -563,39 +428,41 @@ class Dispatcher:
 
     # -- writing ----------------------------------------------------------------------------
 
+    def _add(self, result: queries.Result) -> None:
+        self._results.append(result)
+        self._has_results.set()
+
     async def _write(self) -> None:
         """Write results back, many at once, until everything has stopped."""
-        while True:
+        supervisor, write = self.broker.supervisor, self.broker.store.write
+        while not (self._ending.is_set() and not self._tasks and not self._results):
             await self._has_results.wait()
             if not self._ending.is_set():
                 await asyncio.sleep(_GATHER_SECONDS)
             self._has_results.clear()
-            written, self._written = self._written, AttemptResults()
-            while written:
-                with self.broker.supervisor.round("outcomes") as attempt:
-                    await self.broker.store.write(partial(self._write_back, written=written))
+            results, self._results = self._results, []
+            while results:
+                with supervisor.round("outcomes") as attempt:
+                    with supervisor.record("outcomes", "a batch") as batch:
+                        await write(partial(queries.write_back, results=results))
+                    if batch.error is not None:
+                        await write(partial(self._write_each, results=results))
                 if attempt.error is None:
                     break
                 if self._ending.is_set():
                     return  # The deliveries are sent again, under the same ids.
                 await asyncio.sleep(attempt.delay)
-            if written.changes:
+            if any(not isinstance(result, dict) for result in results):
                 self.broker.on_commit()
                 self._wake()
-            if self._ending.is_set() and not self._tasks and not self._written:
-                return
 
-    def _write_back(self, db: Connection, written: AttemptResults) -> None:
-        """Write results together, or one by one if that fails."""
+    def _write_each(self, db: Connection, results: Sequence[queries.Result]) -> None:
+        """Write results one by one, and the error instead of one that cannot be written."""
 
-        def write(parts: Sequence[AttemptResults]) -> None:
-            for part in parts:
-                with db.begin_nested():
-                    write_back(db, part, millis(self.clock()))
+        def write(batch: Sequence[queries.Result]) -> None:
+            with db.begin_nested():
+                queries.write_back(db, batch)
 
-        supervisor = self.broker.supervisor
-        with supervisor.record("outcomes", "a batch", counts=False) as attempt:
-            write([written])
-        if attempt.error is not None:
-            for part, error in supervisor.each("outcomes", written.parts(), write, str):
-                write([AttemptResults([{**row, "new_error": error} for row in part.outcomes])])
+        for result, error in self.broker.supervisor.each("outcomes", results, write, str):
+            if isinstance(result, dict) and "new_error" in result:
+                write([{**result, "new_error": error}])

@@ -24,8 +24,6 @@ ENTRIES = 50
 TEXT_CHARACTERS = 2000
 """Maximum length of a title or a link."""
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
-_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 _XML = "<?xml version='1.0' encoding='utf-8'?>\n"
 T = TypeVar("T")
 
@@ -74,8 +72,8 @@ def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str
             "seq": row["publication"],
             "id": row["publication_id"],
             "url": f"{root}/v1/publications/{row['publication']}",
-            "title": _short(row["title"]),
-            "link": _short(row["link"]),
+            "title": row["title"] and row["title"][:TEXT_CHARACTERS],
+            "link": row["link"] and row["link"][:TEXT_CHARACTERS],
             "summary": row["summary"],
         },
         "matched_at": now_text(time_of(row["matched_at"])),
@@ -84,11 +82,6 @@ def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str
         "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
         "url": f"{root}/v1/matches/{row['seq']}",
     }
-
-
-def _short(text: str | None) -> str | None:
-    is_long = text is not None and len(text) > TEXT_CHARACTERS
-    return f"{text[: TEXT_CHARACTERS - 1]}…" if text is not None and is_long else text
 
 
 def readable(view: Mapping[str, Any]) -> str:
@@ -108,17 +101,10 @@ def readable(view: Mapping[str, Any]) -> str:
 
 
 def _plain(term: str) -> str:
-    """Return the text of a term in N-Triples: an IRI without brackets, a literal's value."""
-    if term.startswith("<") and not term.startswith("<<"):
-        return term[1:-1]
-    if not term.startswith('"'):
-        return term
-    return _ESCAPE.sub(_unescaped, term[1 : term.rindex('"')])
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    return chr(int(code, 16)) if code else _CONTROLS.get(match[3], match[3])
+    """Return the text of a term in N-Triples: an IRI without brackets, or a literal's value."""
+    if term.startswith('"'):  # oxigraph's escapes are those of JSON.
+        return str(json.loads(term[: term.rindex('"') + 1], strict=False))
+    return term[1:-1] if term.startswith("<") and not term.startswith("<<") else term
 
 
 def feed_url(subscription: Mapping[Any, Any], root: str, format: str = "atom") -> str:

@@ -26,9 +26,10 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache, partial
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Self, TypeAlias
@@ -61,6 +62,7 @@ _GLOBAL_6, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
+_CHECKED_URLS = 10_000
 _REDIRECTS = {"GET": (301, 302, 303, 307, 308), "HEAD": (301, 302, 303, 307, 308)}
 _REPEATED = (307, 308)
 """Redirects that repeat a POST."""
@@ -312,6 +314,8 @@ your network.
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
         self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=connect_seconds)
         self._tls, self._resolver = tls, resolver
+        self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
+        """Return `checked_url` of a URL, with the exceptions of this client."""
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -351,10 +355,6 @@ your network.
             raise _RefusedError(errno.EACCES, refused)
         return socket.socket(family=family, type=kind, proto=protocol)
 
-    def check(self, url: str | URL) -> URL:
-        """Return `checked_url` of a URL, with the exceptions of this client."""
-        return checked_url(url, self._allow)
-
     async def request(
         self,
         method: str,
@@ -389,55 +389,33 @@ your network.
         hop, sent = self.check(url), CIMultiDict(headers or {})
         hops: list[tuple[int, str]] = []
         while True:
-            reply = await self._once(method, hop, body, sent, limit, whole)
-            followed = reply.status in _REDIRECTS.get(method, _REPEATED)
-            to = reply.headers.get("Location") if followed else None
-            if to is None or len(hops) >= redirects:
-                return replace(reply, hops=tuple(hops))
+            opened: list[str | None] = []
+            token = _opened.set(opened)
             try:
-                after = hop.join(URL(to))
+                async with self.session.request(
+                    method, hop, data=body, headers=sent, allow_redirects=False
+                ) as response:
+                    start, truncated = await _start(response, limit, whole=whole)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
+                    raise _error(ForbiddenAddressError, hop, opened[0], _REMEDY) from error
+                raise _error(UnreachableError, hop, self._reason(error), _LATER) from error
+            finally:
+                _opened.reset(token)
+            status, to = response.status, response.headers.get("Location")
+            is_redirect = to is not None and status in _REDIRECTS.get(method, _REPEATED)
+            if not is_redirect or len(hops) >= redirects:
+                return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
+            try:
+                after = self.check(hop.join(URL(to or "")))
             except ValueError as error:
                 what = "its redirect leads to no URL"
-                raise UnreachableError(Problem(what, Place(origin(hop)), _LATER)) from error
-            after = self.check(after)
+                raise _error(UnreachableError, hop, what, _LATER) from error
             if after.origin() != hop.origin():
                 for name in _PRIVATE_HEADERS:
                     sent.popall(name, None)
             hop = after
-            hops.append((reply.status, str(hop)))
-
-    async def _once(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | None,
-        headers: CIMultiDict[str],
-        limit: int,
-        whole: bool,
-    ) -> Reply:
-        """Send one request, and follow no redirects."""
-        opened: list[str | None] = []
-        token = _opened.set(opened)
-        try:
-            async with self.session.request(
-                method, url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                try:
-                    start, truncated = await _start(response, limit)
-                except (aiohttp.ClientError, TimeoutError, OSError):
-                    if whole:
-                        raise
-                    start, truncated = b"", True
-                if truncated:
-                    response.close()
-                return Reply(response.status, response.headers, start, truncated, str(url))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            place = Place(origin(url))
-            if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
-                raise ForbiddenAddressError(Problem(opened[0], place, _REMEDY)) from error
-            raise UnreachableError(Problem(self._reason(error), place, _LATER)) from error
-        finally:
-            _opened.reset(token)
+            hops.append((status, str(hop)))
 
     def _reason(self, error: Exception) -> str:
         """Return the reason of a failure, without text of the other side or the URL's path."""
@@ -449,12 +427,23 @@ your network.
         return "the answer is not valid HTTP"
 
 
-async def _start(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
-    """Return the start of a body, and whether there is more of it."""
+def _error(kind: type[TransportError], url: URL, what: str, remedy: str) -> TransportError:
+    return kind(Problem(what, Place(origin(url)), remedy))
+
+
+async def _start(
+    response: aiohttp.ClientResponse, limit: int, *, whole: bool
+) -> tuple[bytes, bool]:
+    """Return the start of a body, and whether there is more of it; close the connection then."""
     start = bytearray()
-    while len(start) <= limit:
-        piece = await response.content.read(limit + 1 - len(start))
-        if not piece:
-            return bytes(start), False
-        start += piece
+    try:
+        while len(start) <= limit:
+            piece = await response.content.read(limit + 1 - len(start))
+            if not piece:
+                return bytes(start), False
+            start += piece
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        if whole:
+            raise
+    response.close()
     return bytes(start[:limit]), True

@@ -94,7 +94,7 @@ class Message:
     text: str
     created: datetime
     body: bytes = b""
-    link: str | None = None
+    link: str = ""
     unsubscribe: str | None = None
     content_type: str = "application/json"
 
@@ -208,7 +208,7 @@ class NetworkSenders:
         if kind == "ntfy":
             token = sink.get("token")
             headers = {"Title": _encoded(_line(message.title)), "Content-Type": "text/plain"}
-            if message.link and _LINK.fullmatch(message.link):
+            if _LINK.fullmatch(message.link):
                 headers["Click"] = message.link
             if token:
                 headers["Authorization"] = f"Bearer {_line(token)}"
@@ -352,13 +352,11 @@ def email_of(server: SmtpServer, address: str, message: Message) -> EmailMessage
 
 def _send_email(server: SmtpServer, address: str, message: Message) -> AttemptResult:
     """Send an email; a refusal of the recipient or the text (5xx) is final."""
-    retry = partial(AttemptResult, RetryDecision.RETRY, host_failed=True)
+    mail, context = email_of(server, address, message), server.tls or ssl.create_default_context()
+    connect: type[smtplib.SMTP] | partial[smtplib.SMTP] = smtplib.SMTP
+    if server.security == "tls":
+        connect = partial(smtplib.SMTP_SSL, context=context)
     try:
-        mail = email_of(server, address, message)
-        context = server.tls or ssl.create_default_context()
-        connect: type[smtplib.SMTP] | partial[smtplib.SMTP] = smtplib.SMTP
-        if server.security == "tls":
-            connect = partial(smtplib.SMTP_SSL, context=context)
         smtp = connect(server.host, server.port, timeout=server.seconds)
         try:
             if server.security == "starttls":
@@ -374,22 +372,13 @@ def _send_email(server: SmtpServer, address: str, message: Message) -> AttemptRe
         return _refused(*error.recipients[address], server.password)
     except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
         return _refused(error.smtp_code, error.smtp_error, server.password)
-    except smtplib.SMTPResponseException as error:  # The greeting or the login failed.
-        text = _excerpt(error.smtp_error, server.password)
-        return retry(f"{error.smtp_code} {text}", error.smtp_code)
-    except smtplib.SMTPNotSupportedError as error:
-        if address.isascii():
-            return retry(_line(str(error)))
-        reason = "the SMTP server accepts no addresses in other scripts"
-        return AttemptResult(RetryDecision.REFUSED, reason)
-    except ssl.SSLError as error:
-        why = getattr(error, "verify_message", "") or error.reason
-        return retry(f"no TLS with the SMTP server: {why}")
-    except TimeoutError:
-        return retry(f"the SMTP server did not answer within {server.seconds:g} seconds")
     except (smtplib.SMTPException, OSError) as error:
-        kind = getattr(error, "strerror", None) or "the connection was closed"
-        return retry(f"the SMTP server: {kind}")
+        if isinstance(error, smtplib.SMTPNotSupportedError) and not address.isascii():
+            reason = "the SMTP server accepts no addresses in other scripts"
+            return AttemptResult(RetryDecision.REFUSED, reason)
+        reason = f"the SMTP server: {_excerpt(str(error), server.password)}"
+        status = getattr(error, "smtp_code", None)
+        return AttemptResult(RetryDecision.RETRY, reason, status, host_failed=True)
     return AttemptResult(RetryDecision.DELIVERED, "250 OK", 250)
 
 

@@ -190,7 +190,7 @@ def _due(now: int) -> Select[Any]:
     denied = _MINE.where(deliveries.c.kind == DENIED)
     ended = and_(subscriptions.c.state == "ended", ~denied)
     behind = and_(_TABLE.expires_at > now, _TABLE.version < _LAST, ~_IS_SENT)
-    columns = (websub_callbacks, subscriptions.c.state)
+    columns = (websub_callbacks, subscriptions.c.state, _LAST.label("last"))
     joined = select(*columns).join(subscriptions, subscriptions.c.number == _TABLE.subscription)
     return joined.where(or_(over, ended, behind))
 
@@ -199,14 +199,15 @@ def _update(db: Connection, now: int) -> None:
     for row in db.execute(_due(now)).mappings().all():
         host = host_of({"kind": CONTENT, "url": row["callback"]})
         is_over = row["expires_at"] is None or row["expires_at"] <= now
+        mine = update(websub_callbacks).where(_TABLE.id == row["id"])
         if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
-            mine = update(websub_callbacks).where(_TABLE.id == row["id"])
             db.execute(mine.values(pending={"mode": "denied"}))
             _stop(db, row["id"], now)
             add_delivery(db, row["subscription"], DENIED, host, now, row["id"])
         elif row["state"] == "ended" or is_over:
             _forget(db, row["id"], now)
         else:
+            db.execute(mine.values(version=row["last"]))
             add_delivery(db, row["subscription"], CONTENT, host, now, row["id"])
 
 

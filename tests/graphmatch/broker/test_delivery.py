@@ -21,6 +21,7 @@ from aiohttp import web
 
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import Principal
+from graphmatch.broker.db import delivery_queries
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import (
     audit,
@@ -128,7 +129,7 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
     [row] = await broker.rows(deliveries)
     assert row["attempt"] == 11
     assert len(hook.count()) == 1
-    with pytest.raises(NotFoundError, match="it was taken"):
+    with pytest.raises(NotFoundError, match="it was delivered"):
         await broker.dispatcher.retry(1)
     [host] = await broker.rows(circuit_breakers)
     assert (host["failures"], host["open_until"]) == (0, None)
@@ -412,7 +413,7 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
             assert [len(each.body) <= limit for each in got] == [True]
         solutions, digest, long = (json.loads(each.got[0].body) for each in (one, two, three))
         assert solutions["matches"][0]["truncated"] is True
-        assert len(solutions["matches"][0]["solutions"]) == 10
+        assert len(solutions["matches"][0]["solutions"]) > 10
         assert digest["total"] == 250
         assert 50 < len(digest["matches"]) <= 100
         assert digest["link"] == f"http://127.0.0.1:8000/v1/deliveries/{digest['id'][-1]}"
@@ -716,8 +717,8 @@ def told(body: bytes, id: str) -> list[tuple[str, str]]:
 async def publish_and_send(place: str, url: str, published: str, claims: str) -> None:
     """Run the process to kill: it records acknowledged publications."""
     if claims:
-        module.CLAIM_DURATION = match_worker._CLAIM = timedelta(seconds=float(claims))
-        module._MARGIN = module.CLAIM_DURATION / 2
+        length = match_worker._CLAIM = timedelta(seconds=float(claims))
+        delivery_queries.CLAIM_DURATION, module._MARGIN = length, length / 2
     async with harness(place, utc_now, limits=BrokerLimits()) as broker:
         if not await broker.rows(subscriptions):
             await broker.subscribe(url)
@@ -773,7 +774,7 @@ async def test_another_process_takes_an_expired_claim(database: str) -> None:
     clock = FakeClock()
     async with receivers() as [hook], harness(database, clock) as broker:
         await broker.subscribe(hook.url())
-        claimed = millis(NOON + module.CLAIM_DURATION)
+        claimed = millis(NOON + delivery_queries.CLAIM_DURATION)
         await broker.dispatcher.stop()
         await broker.publish("a")
         held = deliveries.update().values(claimed_until=claimed)
@@ -781,7 +782,7 @@ async def test_another_process_takes_an_expired_claim(database: str) -> None:
         async with harness(database, clock) as other:
             await asyncio.sleep(0.1)
             assert not hook.got
-            clock.now = NOON + module.CLAIM_DURATION
+            clock.now = NOON + delivery_queries.CLAIM_DURATION
             other.dispatcher.wake()
             await until(other.all_are("delivered"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from graphmatch.broker.app import supervisor
 from graphmatch.broker.app.supervisor import Supervisor
-from graphmatch.broker.db.delivery_queries import AttemptResults
+from graphmatch.broker.db import delivery_queries
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import (
     audit,
@@ -38,6 +38,7 @@ from graphmatch.broker.feeds.feed_poller import FLOOR, Poller
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox import dispatcher as dispatching
+from graphmatch.broker.outbox import payloads
 from graphmatch.broker.service import kafka, retention
 from graphmatch.broker.service import publications as publications_module
 from graphmatch.broker.service.broker import Broker
@@ -452,7 +453,7 @@ def test_a_kafka_that_does_not_answer_is_reported() -> None:
 async def test_a_delivery_whose_message_cannot_be_made_has_failed(
     monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
-    made, tried = dispatching.message, list[int]()
+    made, tried = payloads.message, list[int]()
 
     def broken(row: ClaimedDelivery, *more: Any) -> Any:
         if row.id == 2:
@@ -460,7 +461,7 @@ async def test_a_delivery_whose_message_cannot_be_made_has_failed(
             raise ValueError("no luck")
         return made(row, *more)
 
-    monkeypatch.setattr(dispatching, "message", broken)
+    monkeypatch.setattr(payloads, "message", broken)
 
     await broker.subscribe(hook.url())
     await broker.publish("a", "b", "c")
@@ -501,14 +502,15 @@ async def test_a_sender_that_fails_counts_as_an_attempt(
 async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
     monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
-    write = dispatching.write_back
+    write = delivery_queries.write_back
 
-    def broken(db: Connection, written: AttemptResults, now: int) -> None:
-        write(db, written, now)
-        if any(row["delivery"] == 2 and row["new_error"] is None for row in written.outcomes):
+    def broken(db: Connection, results: Sequence[delivery_queries.Result]) -> None:
+        write(db, results)
+        rows = [row for row in results if isinstance(row, dict)]
+        if any(row["delivery"] == 2 and row["new_error"] is None for row in rows):
             raise ValueError("no luck")
 
-    monkeypatch.setattr(dispatching, "write_back", broken)
+    monkeypatch.setattr(delivery_queries, "write_back", broken)
 
     await broker.subscribe(hook.url())
     await broker.publish("a", "b", "c")

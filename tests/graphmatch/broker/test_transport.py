@@ -785,7 +785,8 @@ async def test_answers_of_smtp_decide_about_a_retry(
     outcome = await send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
     assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
     if says[0].isdigit() and verdict is not RetryDecision.DELIVERED:
-        assert (outcome.status, outcome.reason) == (int(says[:3]), says)
+        assert outcome.status == int(says[:3])
+        assert says[4:] in outcome.reason
     elif verdict is RetryDecision.RETRY:
         assert outcome.reason.startswith("the SMTP server")
 
@@ -804,7 +805,8 @@ async def test_email_is_sent_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]
     assert smtp.mails
     refusing = Smtp({"AUTH": "535 wrong: hunter2"})
     outcome = await send(refusing, security="tls", tls=client, server_tls=server, **login)
-    assert (outcome.verdict, outcome.reason) == (RetryDecision.RETRY, "535 wrong: …")
+    assert (outcome.verdict, outcome.status) == (RetryDecision.RETRY, 535)
+    assert "wrong: …" in outcome.reason
 
 
 async def test_no_email_is_sent_without_the_requested_tls(
@@ -818,7 +820,7 @@ async def test_no_email_is_sent_without_the_requested_tls(
         assert not any(line.startswith("AUTH") for line in smtp.said)
     outcome = await send(smtp := Smtp(), security="tls", server_tls=tls[0])
     assert (outcome.verdict, smtp.mails) == (RetryDecision.RETRY, [])
-    assert outcome.reason.startswith("no TLS with the SMTP server: self")
+    assert "self" in outcome.reason
     with pytest.raises(TransportError, match="without TLS"):
         SmtpServer("127.0.0.1", "broker@example.com", security="none", user="broker")
     server = SmtpServer("127.0.0.1", "broker@example.com", user="broker", password="hunter2")
