@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -32,10 +32,10 @@ from graphmatch.broker.db.tables import publications
 from graphmatch.broker.feeds import websub_service
 from graphmatch.broker.feeds.feed_list import ListedFeed
 from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.websub_service import MatchFeeds, StoredRecords, WebSub, is_reachable
+from graphmatch.broker.feeds.websub_service import StoredRecords, WebSub, is_reachable
 from graphmatch.broker.feeds.websub_subscriber import Lease
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.outbox.websub_hub import RETRIES, Callback, HubDelivery
+from graphmatch.broker.outbox import websub_hub
 from graphmatch.broker.outbox.websub_protocol import (
     METHODS,
     discover,
@@ -406,160 +406,10 @@ def test_hubs_cannot_reach_a_local_address(base: str, expected: bool) -> None:
     assert is_reachable(base) is expected
 
 
-# --- Hub -----------------------------------------------------------------------------------------
-
-
-async def test_subscribers_of_a_hub_get_the_match_feed(tmp_path: Path) -> None:
-    """Run checks 100 to 105."""
-
-    async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscriptions.subscribe(
-            {"query": QUERY}, SubscriptionSettings()
-        )
-        topic = await service.topic(made)
-        more = {"secret": "geheim", "lease_seconds": "3600", "verify": "sync"}
-        assert await service.ask(topic, one.url, **more) == 202
-        await until(lambda: bool(service.websub.hub.callbacks(topic)))
-        (asked,) = one.asked
-        assert (asked["mine"], asked["hub.mode"]) == ("1", "subscribe")
-        assert (asked["hub.topic"], asked["hub.lease_seconds"]) == (topic, "3600")
-        await service.publish("a")
-        await until(lambda: bool(one.got))
-        body, headers = one.got[0]
-        assert headers["Content-Type"] == "application/atom+xml"
-        assert is_signed("geheim", body, headers["X-Hub-Signature"])
-        channel, items = open_feed(body, topic)
-        assert [item.title for item in items] == ["urn:g-a"]
-        assert discover("", header_links(headers.getall("Link"))) == discover("", [], channel)
-        assert (await service.send("GET", topic))[1].encode() == body
-
-        assert await service.ask(topic, one.url, lease_seconds="7200", secret="second") == 202
-        await until(lambda: len(one.asked) == 2)
-        await until(lambda: service.websub.hub.callbacks(topic)[0].secret == "second")
-        await service.publish("b")
-        await until(lambda: len(one.got) == 2)
-        assert one.got[1][1]["X-Hub-Signature"] == sign("second", one.got[1][0])
-        assert await service.ask(topic, one.url, "unsubscribe") == 202
-        await until(lambda: not service.websub.hub.callbacks(topic))
-        await service.publish("c")
-        await asyncio.sleep(0.2)
-        assert len(one.got) == 2
-        assert await service.ask(topic, one.url, "unsubscribe") == 404
-
-
-async def test_the_hub_refuses_unknown_topics(tmp_path: Path) -> None:
-    async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscriptions.subscribe(
-            {"query": QUERY}, SubscriptionSettings()
-        )
-        other = await service.broker.subscriptions.subscribe(
-            {"query": QUERY}, SubscriptionSettings()
-        )
-        topic, key = (await service.topic(made)), (await service.topic(other))[-40:]
-        wrong = [
-            topic[:-1],
-            topic[:-40] + key,
-            topic.partition("?")[0],
-            topic.replace(service.base, "http://broker.example"),
-            topic.replace(made.id, "sub_0000000000000000"),
-            topic.replace("feed.atom", "events"),
-            f"{topic}&more=1",
-            f"{service.base}/",
-        ]
-        for each in wrong:
-            assert await service.ask(each, one.url) == 404, each
-        assert (await service.send("POST", "/websub", b"{}"))[0] == 415
-        assert (await service.send("POST", "/websub", {"a": "b"}))[0] == 400
-        await service.broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
-        assert await service.ask(topic, one.url) == 404
-        _, text, headers = await service.send("GET", topic)
-        assert "Link" not in headers
-        assert "rel='hub'" not in text
-        assert one.asked == []
-
-
-async def test_many_matches_are_few_deliveries_and_the_end_is_announced(tmp_path: Path) -> None:
-    async with reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscriptions.subscribe(
-            {"query": QUERY}, SubscriptionSettings()
-        )
-        topic = await service.topic(made)
-        await service.ask(topic, one.url)
-        await until(lambda: bool(service.websub.hub.callbacks(topic)))
-        await service.publish(*(f"a{number}" for number in range(40)))
-        await until(lambda: bool(one.got) and one.entries() == 40)
-        assert len(one.got) <= 5
-        await service.broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
-        await until(lambda: one.asked[-1]["hub.mode"] == "denied")
-        assert one.asked[-1]["hub.reason"] == "the subscription has ended"
-        await until(lambda: not service.websub.hub.callbacks())
-
-
-async def test_matches_during_an_outage_of_the_hub_are_sent(tmp_path: Path) -> None:
-    clock = Clock()
-    async with reader() as one:
-        async with running(tmp_path, clock) as service:
-            made = await service.broker.subscriptions.subscribe(
-                {"query": QUERY}, SubscriptionSettings()
-            )
-            topic = await service.topic(made)
-            await service.ask(topic, one.url, secret="geheim")
-            await until(lambda: bool(service.websub.hub.callbacks(topic)))
-            one.status = 503
-            await service.publish("a")
-            await until(lambda: bool(service.websub.hub.deliveries))
-            port = int(service.base.rpartition(":")[2])
-        store = Store(str(tmp_path / "broker.db"))
-        broker = Broker(store, Engine(), clock)
-        await broker.publications.publish(f"<urn:b> {TYPE} <urn:C> .".encode(), format="nt")
-        matcher = MatchWorker(broker)
-        matcher.load()
-        while await asyncio.to_thread(matcher.step):
-            pass
-        store.close()
-        one.status = 200
-        clock.forward += RETRIES[0]
-        async with running(tmp_path, clock, port=port) as service:
-            await until(lambda: bool(one.got) and one.entries() == 2)
-            assert is_signed("geheim", one.got[-1][0], one.got[-1][1]["X-Hub-Signature"])
-
-            async def is_sent() -> bool:
-                (kept,) = await StoredRecords(service.broker.store, HubDelivery).load()
-                return kept == HubDelivery(topic, one.url, 2)
-
-            await until(is_sent)
-
-
-async def test_nothing_is_sent_to_addresses_that_are_not_public(tmp_path: Path) -> None:
-    async with reader() as one, publisher() as hub:
-        async with running(tmp_path, allow=(), feeds=[ListedFeed(hub.url)]) as service:
-            made = await service.broker.subscriptions.subscribe(
-                {"query": QUERY}, SubscriptionSettings()
-            )
-            assert await service.ask(await service.topic(made), one.url) == 202
-            await until(lambda: service.poller.feeds[hub.url].errors == 1)
-            problem = service.poller.feeds[hub.url].problem
-            assert problem is not None
-            assert "nothing is sent to 127.0.0.1, which is loopback" in problem
-            records = StoredRecords(service.broker.store, Callback)
-
-            async def is_tried() -> bool:
-                return [each.tries for each in await records.load()] == [1]
-
-            await until(is_tried)
-        assert (one.asked, hub.fetched) == ([], 0)
-
-
 async def test_websub_continues_after_the_store_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with publisher() as hub, reader() as one, running(tmp_path) as service:
-        made = await service.broker.subscriptions.subscribe(
-            {"query": QUERY}, SubscriptionSettings()
-        )
-        topic = await service.topic(made)
-        await service.ask(topic, one.url)
-        await until(lambda: bool(service.websub.hub.callbacks(topic)))
+    async with publisher() as hub, running(tmp_path) as service:
 
         async def full(*_: object) -> None:
             raise StoreError(Problem("nothing was written", Place("store"), "Wait."))
@@ -567,68 +417,51 @@ async def test_websub_continues_after_the_store_failed(
         with monkeypatch.context() as broken:
             broken.setattr(StoredRecords, "save", full)
             await service.poller.add(hub.url)
-            await service.publish("a")
             await until(lambda: str(caplog.messages).count("nothing was written") >= 3)
         await until(lambda: is_pushed(service, hub.url))
-        await until(lambda: bool(one.got))
 
 
-async def test_a_feed_that_cannot_be_written_is_retried_later(
+# --- Hub -----------------------------------------------------------------------------------------
+
+
+async def test_subscribers_of_the_hub_get_the_match_feed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub counts it as a failed delivery; other callbacks get new content."""
-    document = MatchFeeds.document
-
-    clock = Clock()
-    async with reader() as one, reader() as other, running(tmp_path, clock) as service:
-        made = [
-            await service.broker.subscriptions.subscribe({"query": QUERY}, SubscriptionSettings())
-            for _ in "ab"
-        ]
-        topics = [await service.topic(each) for each in made]
-
-        async def broken(self: MatchFeeds, topic: str) -> Any:
-            if topic == topics[0]:
-                raise ValueError("no luck")
-            return await document(self, topic)
-
-        monkeypatch.setattr(MatchFeeds, "document", broken)
-        for topic, each in zip(topics, (one, other), strict=True):
-            await service.ask(topic, each.url)
-        await until(lambda: len(service.websub.hub.callbacks()) == 2)
+    """Send a request over HTTP, and receive the feed that a GET of the topic returns."""
+    monkeypatch.setattr(websub_hub, "PAUSE_SECONDS", 0.02)
+    async with reader() as one, running(tmp_path) as service:
+        made = await service.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings()
+        )
+        topic = await service.topic(made)
+        assert (await service.send("POST", "/websub", b"{}"))[0] == 415
+        assert await service.ask(topic.replace(service.base, "http://b.example"), one.url) == 404
+        assert await service.ask(topic, one.url, secret="geheim") == 202
+        await until(lambda: bool(one.asked))
         await service.publish("a")
-        await until(lambda: bool(other.got))
-        hub = service.websub.hub
-        await until(lambda: [each.tries for each in hub.deliveries] == [1])
-        due_at = hub.deliveries[0].due_at
-        assert due_at is not None
-        assert due_at > clock()
-        assert service.broker.supervisor.set_aside() == ["WebSub hub: 1 set aside"]
-        clock.forward = timedelta(minutes=1)
-        monkeypatch.setattr(MatchFeeds, "document", document)
         await until(lambda: bool(one.got))
+        body, headers = one.got[0]
+        assert is_signed("geheim", body, headers["X-Hub-Signature"])
+        channel, items = open_feed(body, topic)
+        assert [item.title for item in items] == ["urn:g-a"]
+        assert discover("", header_links(headers.getall("Link"))) == discover("", [], channel)
+        assert (await service.send("GET", topic))[1].encode() == body
+        await service.broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
+        service.websub.told()
+        await until(lambda: one.asked[-1]["hub.mode"] == "denied")
 
 
 # --- Retention -----------------------------------------------------------------------------------
 
 
 def test_records_are_stored_completely(store: Store) -> None:
-    now = Clock()()
     lease = Lease("gmc_1", "https://e.org/" + "t" * 2000, "https://h/", "https://me/", "secret")
-    callback = Callback("https://e.org/" + "t" * 1900, "https://c/" + "c" * 1900, 3, "ä\0", now)
-    delivery = HubDelivery(callback.topic, callback.callback, 3)
 
     async def test() -> None:
-        async def kept(kind: Any) -> Sequence[Any]:
-            return await StoredRecords(store, kind).load()
-
-        for record in (lease, callback, delivery):
-            records = StoredRecords[Any](store, type(record))
-            await records.save(record)
-            changed = replace(record, tries=2, due_at=now)
-            await records.save(changed)
-            assert await kept(type(record)) == [changed]
-        await StoredRecords(store, HubDelivery).remove(delivery)
-        assert (len(await kept(Lease)), await kept(HubDelivery)) == (1, [])
+        records = StoredRecords(store, Lease)
+        await records.save(lease)
+        changed = replace(lease, tries=2, due_at=Clock()())
+        await records.save(changed)
+        assert await records.load() == [changed]
 
     asyncio.run(test())
