@@ -22,7 +22,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
@@ -44,7 +44,7 @@ from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.outbox.payloads import Composer, Item
 from graphmatch.broker.outbox.retry_policy import next_try
-from graphmatch.broker.outbox.senders import HubRequest, Message
+from graphmatch.broker.outbox.senders import HubRequest, NetworkSenders
 from graphmatch.broker.outbox.websub_hub import finish
 from graphmatch.broker.service.broker import Broker
 from semantic.clock import Clock
@@ -61,18 +61,11 @@ _MARGIN = timedelta(seconds=45)
 """Least time between the start of a request and the end of its claim; requests are shorter."""
 _SLOW_SECONDS = 1.0
 _POLL_SECONDS = 1.0
-_GATHER_SECONDS = 0.005
+_GATHER_SECONDS = 0.02
 """Time that a result waits for others, to be written with them."""
 _KNOWN_HOSTS = 10_000
 
 log = logging.getLogger("graphmatch.broker")
-
-
-class Senders(Protocol):
-    """Senders for all kinds of sinks."""
-
-    async def send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
-        """Send a message once."""
 
 
 @dataclass(slots=True)
@@ -95,7 +88,7 @@ class Dispatcher:
     broker
         Broker with the store, the limits, and the engine for reasons.
     senders
-        Senders, such as `graphmatch.broker.outbox.senders.NetworkSenders`.
+        Senders of all kinds of sinks.
     clock
         The time; by default, the broker's.
     random
@@ -119,7 +112,7 @@ class Dispatcher:
     def __init__(
         self,
         broker: Broker,
-        senders: Senders,
+        senders: NetworkSenders,
         clock: Clock | None = None,
         random: Random | None = None,
         *,
@@ -413,7 +406,8 @@ class Dispatcher:
         host.claimed -= 1
         if not host.claimed:
             self._active.discard(host.name)
-        if host.name in self._ready:
+        has_room = host.name in self._ready and host.claimed <= (host.window + 1) // 2
+        if has_room or (self._ready and not host.claimed):
             self._woken.set()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -19,9 +19,10 @@ from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
+from yarl import URL
 
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.delivery_queries import add_delivery, fail_waiting
@@ -56,9 +57,7 @@ KINDS = CONTENT, VERIFY, DENIED = "websub", "websub.verify", "websub.denied"
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
 SECRET_BYTES = 200
 """Limit of a secret, which must be shorter."""
-CALLBACKS_PER_TOPIC = 10_000
-VERIFICATIONS_PER_HOST = 1_000
-"""Maximum number of waiting deliveries to a host that gets more callbacks."""
+CALLBACKS_PER_TOPIC = 1_000
 ROUND_SECONDS, PAUSE_SECONDS = 5.0, 1.0
 """Longest and shortest time between two rounds; matches in between are sent together."""
 _TOPIC = re.compile(
@@ -98,8 +97,7 @@ class Hub:
 
         async def round() -> float:
             await self.update()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
             return ROUND_SECONDS
 
         await self._broker.supervisor.repeat("WebSub hub", round, stop, self._woken)
@@ -135,30 +133,24 @@ class Hub:
     ) -> Response:
         """Store a request, and add the delivery that verifies it."""
         key = blake2b(f"{topic}\0{callback}".encode("utf-8", "replace"), digest_size=16).digest()
-        id = db.scalar(select(_TABLE.id).where(_TABLE.key == key))
-        subscription = _subscription_of(db, topic)
-        now, host = millis(self._broker.clock()), host_of({"kind": CONTENT, "url": callback})
-        if id is None and pending["mode"] == "unsubscribe":
-            return Response(404, b"there is no such subscription")
-        if subscription is None and pending["mode"] == "subscribe":
+        known = db.execute(select(websub_callbacks).where(_TABLE.key == key)).mappings().first()
+        subscription, now = _subscription_of(db, topic), millis(self._broker.clock())
+        if pending["mode"] == "subscribe" and subscription is None:
             return Response(404, b"hub.topic is not a topic of this hub")
-        if id is None and subscription is not None:
-            number, waiting = subscription["number"], deliveries.c.host == host
-            count = select(func.count()).select_from(websub_callbacks)
-            if (
-                db.scalar(count.where(_TABLE.subscription == number)) or 0
-            ) >= CALLBACKS_PER_TOPIC or db.scalar(
-                select(deliveries.c.id).where(waiting, WAITING).offset(VERIFICATIONS_PER_HOST - 1)
-            ):
+        if known is None and (pending["mode"] == "unsubscribe" or subscription is None):
+            return Response(404, b"there is no such subscription")
+        if known is None and subscription is not None:
+            number = subscription["number"]
+            count = select(func.count()).where(_TABLE.subscription == number)
+            if (db.scalar(count) or 0) >= CALLBACKS_PER_TOPIC:
                 return Response(429, b"there are too many subscriptions")
             row = {"subscription": number, "topic": topic, "callback": callback, "key": key}
-            row["version"] = subscription["last"]
-            id = db.scalars(insert(websub_callbacks).returning(_TABLE.id), [row]).one()
-        db.execute(update(websub_callbacks).where(_TABLE.id == id).values(pending=pending))
+            db.execute(insert(websub_callbacks).values(**row, version=subscription["last"]))
+        stored = update(websub_callbacks).where(_TABLE.key == key).values(pending=pending)
+        id, number = db.execute(stored.returning(_TABLE.id, _TABLE.subscription)).one()
         verifying = (deliveries.c.callback == id, deliveries.c.kind == VERIFY, WAITING)
         if not db.execute(update(deliveries).where(*verifying).values(due_at=now)).rowcount:
-            number = db.scalars(select(_TABLE.subscription).where(_TABLE.id == id)).one()
-            add_delivery(db, number, VERIFY, host, now, id)
+            add_delivery(db, number, VERIFY, _host(callback), now, id)
         return Response(202)
 
     async def update(self) -> None:
@@ -169,18 +161,19 @@ class Hub:
             self._on_delivery()
 
 
+def _host(callback: str) -> str:
+    return host_of({"kind": CONTENT, "url": callback})
+
+
 def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
     """Return the subscription of a topic, unless it has ended or the key is wrong."""
     parts = _TOPIC.fullmatch(topic)
     if parts is None:
         return None
-    names = ("number", "id", "name", "ticket", "created_at")
-    columns = [subscriptions.c[name] for name in names]
     alive = (subscriptions.c.id == parts[2], subscriptions.c.state != "ended")
-    row = db.execute(select(*columns, _LAST.label("last")).where(*alive)).mappings().one_or_none()
-    is_valid = row is not None and secrets.compare_digest(
-        read_key(row["ticket"], row["id"]), parts[3]
-    )
+    chosen = select(subscriptions, _LAST.label("last")).where(*alive)
+    row = db.execute(chosen).mappings().one_or_none()
+    is_valid = row and secrets.compare_digest(read_key(row["ticket"], row["id"]), parts[3])
     return row if is_valid else None
 
 
@@ -197,7 +190,7 @@ def _due(now: int) -> Select[Any]:
 
 def _update(db: Connection, now: int) -> None:
     for row in db.execute(_due(now)).mappings().all():
-        host = host_of({"kind": CONTENT, "url": row["callback"]})
+        host = _host(row["callback"])
         is_over = row["expires_at"] is None or row["expires_at"] <= now
         mine = update(websub_callbacks).where(_TABLE.id == row["id"])
         if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
@@ -240,7 +233,7 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
     parameters = {"hub.topic": topic}
     if row.kind == DENIED:
         parameters |= {"hub.mode": "denied", "hub.reason": "the subscription has ended"}
-        return HubRequest(id, with_parameters(one["callback"], parameters))
+        return HubRequest(id, str(URL(one["callback"]).extend_query(parameters)))
     if row.kind == VERIFY:
         if pending is None:
             return None
@@ -248,7 +241,7 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
         parameters |= {"hub.mode": pending["mode"], "hub.challenge": challenge}
         if pending["mode"] == "subscribe":
             parameters["hub.lease_seconds"] = str(pending["lease_seconds"])
-        url = with_parameters(one["callback"], parameters)
+        url = str(URL(one["callback"]).extend_query(parameters))
         return HubRequest(id, url, challenge=challenge, pending=pending)
     subscription = _subscription_of(db, topic)
     if subscription is None or one["expires_at"] is None or one["expires_at"] <= now:
@@ -284,16 +277,3 @@ def finish(
         _forget(db, call.callback, now)
         return
     db.execute(update(websub_callbacks).where(mine).values(values))
-
-
-def with_parameters(address: str, parameters: Mapping[str, str]) -> str:
-    """Return a URL with more parameters.
-
-    Examples
-    --------
-    >>> with_parameters("https://e.org/a?b=c", {"hub.mode": "denied"})
-    'https://e.org/a?b=c&hub.mode=denied'
-    """
-    parts = urlsplit(address)
-    query = "&".join(filter(None, (parts.query, urlencode(parameters))))
-    return urlunsplit(parts._replace(query=query, fragment=""))
