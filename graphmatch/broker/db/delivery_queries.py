@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, insert, or_, select, text, update
 
 from graphmatch.broker.db.store import counted
 from graphmatch.broker.db.subscription_queries import pause_subscription
-from graphmatch.broker.db.tables import WAITING, audit, circuit_breakers, deliveries, subscriptions
+from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries, subscriptions
 from graphmatch.broker.models.circuit_breaker import CircuitBreaker
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.times import millis
@@ -148,14 +148,6 @@ def move_delivery(db: Connection, id: int, host: str) -> None:
     """Release a delivery, and give it the host of the subscription's new sink."""
     moved = update(deliveries).where(deliveries.c.id == id)
     db.execute(moved.values(host=host, claimed_until=None))
-
-
-def note_failure(db: Connection, row: ClaimedDelivery, reason: str, now: int) -> None:
-    """Add a failed delivery to the audit."""
-    mine = subscriptions.c.number == row.subscription
-    target = select(subscriptions.c.id).where(mine).scalar_subquery()
-    action = f"delivery {row.id} failed: {reason}"
-    db.execute(insert(audit).values(at=now, action=action, target=target))
 
 
 def set_inbox(db: Connection, number: int, sink: Mapping[str, Any], inbox: str) -> None:

@@ -28,7 +28,7 @@ LONGEST_RETRY_AFTER = timedelta(days=1)
 
 
 class RetryDecision(Enum):
-    """What to do with a delivery after an attempt."""
+    """Decision about a delivery after an attempt."""
 
     DELIVERED = "delivered"  # The receiver accepted it.
     RETRY = "retry"  # The receiver may accept it later.

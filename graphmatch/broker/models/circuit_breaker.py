@@ -42,7 +42,8 @@ class CircuitBreaker:
     Examples
     --------
     >>> from datetime import UTC
-    >>> now, failed = datetime(2026, 1, 1, tzinfo=UTC), AttemptResult(RetryDecision.RETRY, "", host_failed=True)
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> failed = AttemptResult(RetryDecision.RETRY, "", host_failed=True)
     >>> breaker = CircuitBreaker()
     >>> for _ in range(FAILURES):
     ...     breaker = breaker.after(failed, now)

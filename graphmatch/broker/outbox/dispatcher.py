@@ -47,7 +47,6 @@ from graphmatch.broker.outbox.retry_policy import next_try
 from graphmatch.broker.outbox.senders import HubRequest, NetworkSenders
 from graphmatch.broker.outbox.websub_hub import finish
 from graphmatch.broker.service.broker import Broker
-from semantic.clock import Clock
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -89,8 +88,6 @@ class Dispatcher:
         Broker with the store, the limits, and the engine for reasons.
     senders
         Senders of all kinds of sinks.
-    clock
-        The time; by default, the broker's.
     random
         Source of the jitter of retries.
     base
@@ -113,13 +110,12 @@ class Dispatcher:
         self,
         broker: Broker,
         senders: NetworkSenders,
-        clock: Clock | None = None,
         random: Random | None = None,
         *,
         base: str = "http://127.0.0.1:8000",
     ) -> None:
-        self.broker, self.senders, self.clock = broker, senders, clock or broker.clock
-        self.composer = Composer(broker, self.clock, base.rstrip("/"))
+        self.broker, self.senders, self.clock = broker, senders, broker.clock
+        self.composer = Composer(broker, base.rstrip("/"))
         self.sent = 0
         """Number of requests."""
         self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
@@ -374,8 +370,6 @@ class Dispatcher:
             return
         state = "delivered" if is_delivered else "failed"
         self._add(queries.outcome_row(row, state, tries, at, at, status, error))
-        if error is not None:
-            self._add(partial(queries.note_failure, row=row, reason=error, now=at))
         if isinstance(item.message, HubRequest):
             verdict = outcome.verdict
             self._add(partial(finish, call=item.message, row=row, verdict=verdict, now=at))

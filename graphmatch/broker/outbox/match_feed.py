@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from hashlib import sha256
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
@@ -36,13 +37,8 @@ def to_json(value: object) -> bytes:
 
 def first_entries(entries: Sequence[T], limit: int) -> list[T]:
     """Return the first entries that fit into a number of bytes as JSON."""
-    count = 0
-    for entry in entries:
-        limit -= len(to_json(entry)) + 1
-        if limit < 0:
-            break
-        count += 1
-    return list(entries[:count])
+    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
+    return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
 
 
 def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str, Any]:
@@ -130,8 +126,9 @@ def rss(db: Connection, subscription: RowMapping, root: str, limit: int) -> tupl
     feed = _feed(db, subscription, root, limit, "rss")
     url, title = _attribute(feed["feed_url"]), _xml(feed["title"])
     items = [
-        f"<item>\n<guid isPermaLink='false'>{one['id']}</guid>\n<title>{_xml(one['title'])}</title>\n"
-        f"<link>{_xml(one['url'])}</link>\n<pubDate>{_mail_date(one['date_published'])}</pubDate>\n"
+        f"<item>\n<guid isPermaLink='false'>{one['id']}</guid>\n"
+        f"<title>{_xml(one['title'])}</title>\n<link>{_xml(one['url'])}</link>\n"
+        f"<pubDate>{_mail_date(one['date_published'])}</pubDate>\n"
         f"<description>{_xml(_xml(one['content_text']))}</description>\n</item>\n"
         for one in feed["items"]
     ]
@@ -163,11 +160,11 @@ def atom(
         for one in feed["items"]
     ]
     times = [one["date_published"] for one in feed["items"]]
+    times.append(now_text(time_of(subscription["created_at"])))
     head = (
         "<feed xmlns='http://www.w3.org/2005/Atom'>\n"
         f"<id>urn:graphmatch:{subscription['id']}</id>\n<title>{_xml(feed['title'])}</title>\n"
-        f"<updated>{times[0] if times else now_text(time_of(subscription['created_at']))}</updated>\n"
-        "<author><name>graphmatch</name></author>\n"
+        f"<updated>{times[0]}</updated>\n<author><name>graphmatch</name></author>\n"
         f"<link rel='self' href={_attribute(feed['feed_url'])}/>\n"
     )
     link = "" if hub is None else f"<link rel='hub' href={_attribute(hub)}/>\n"

@@ -38,7 +38,7 @@ from graphmatch.broker.outbox.senders import HubRequest, Message
 from graphmatch.broker.outbox.websub_hub import KINDS, hub_request
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
-from semantic.clock import Clock, now_text
+from semantic.clock import now_text
 from semantic.terms import written
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class Composer:
         URL of the broker, for links.
     """
 
-    def __init__(self, broker: Broker, clock: Clock, base: str) -> None:
-        self._broker, self._clock, self._base = broker, clock, base
+    def __init__(self, broker: Broker, base: str) -> None:
+        self._broker, self._base = broker, base
 
     def compose(
         self, rows: Sequence[ClaimedDelivery], explain: bool
@@ -148,7 +148,7 @@ class Composer:
         subscription = known.subscriptions[row.subscription]
         sink = subscription["sink"]
         if row.kind in KINDS:
-            now = millis(self._clock())
+            now = millis(self._broker.clock())
             call = store.read_now(partial(hub_request, row=row, limit=limit, now=now))
             return Item(row, call, sink) if call else "the WebSub subscription has ended"
         if subscription["reason"] == "unsubscribed":
@@ -203,16 +203,14 @@ def reasons(
     proofs: dict[int, list[dict[str, Any]]] = {}
     for report in engine.filter(data, "nt", "document", name=id):
         for number, proof in engine.evidence(report, set(map(str, numbers))).items():
-            proofs[int(number)] = [
-                {"triple": " ".join(map(written, part.triple)), "because": list(part.reasons)}
-                if part.triple is not None
-                else {
-                    "filter": part.pattern.write({}),
-                    "value": str(part.value),
-                    "because": list(part.reasons),
-                }
-                for part in proof
-            ]
+            parts = proofs[int(number)] = []
+            for part in proof:
+                reason: dict[str, Any] = {"because": list(part.reasons)}
+                if part.triple is not None:
+                    reason["triple"] = " ".join(map(written, part.triple))
+                else:
+                    reason |= {"filter": part.pattern.write({}), "value": str(part.value)}
+                parts.append(reason)
     return proofs
 
 

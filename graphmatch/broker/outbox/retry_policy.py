@@ -26,7 +26,8 @@ def next_try(tries: int, outcome: AttemptResult, now: datetime, random: Random) 
     Examples
     --------
     >>> from datetime import UTC
-    >>> now, failed = datetime(2026, 1, 1, tzinfo=UTC), AttemptResult(RetryDecision.RETRY, "503", 503)
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> failed = AttemptResult(RetryDecision.RETRY, "503", 503)
     >>> next_try(2, failed, now, Random(1)).isoformat(timespec="seconds")
     '2026-01-01T00:04:38+00:00'
     >>> next_try(10, failed, now, Random(1))

@@ -128,9 +128,7 @@ class Hub:
         self._on_delivery()
         return answer
 
-    def _add(
-        self, topic: str, callback: str, pending: Mapping[str, Any], db: Connection
-    ) -> Response:
+    def _add(self, topic: str, callback: str, pending: dict[str, Any], db: Connection) -> Response:
         """Store a request, and add the delivery that verifies it."""
         key = blake2b(f"{topic}\0{callback}".encode("utf-8", "replace"), digest_size=16).digest()
         known = db.execute(select(websub_callbacks).where(_TABLE.key == key)).mappings().first()
