@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import Enum
 
 from graphmatch.broker.models.attempt import LONGEST_RETRY_AFTER, AttemptResult, RetryDecision
 
@@ -18,14 +17,6 @@ PROBE_SECONDS = 60.0
 """Time that a probe excludes other requests; it is longer than an attempt."""
 _LONGEST = max(timedelta(seconds=OPEN_SECONDS_MOST), LONGEST_RETRY_AFTER)
 """A later end was written while the clock was wrong."""
-
-
-class CircuitState(Enum):
-    """State of a circuit breaker."""
-
-    CLOSED = "closed"  # Requests are allowed.
-    OPEN = "open"  # Requests are not allowed.
-    HALF_OPEN = "half-open"  # One request, the probe, is allowed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +38,27 @@ class CircuitBreaker:
     >>> breaker = CircuitBreaker()
     >>> for _ in range(FAILURES):
     ...     breaker = breaker.after(failed, now)
-    >>> breaker.state(now), breaker.open_until.isoformat()
-    (<CircuitState.OPEN: 'open'>, '2026-01-01T00:01:00+00:00')
+    >>> breaker.is_open(now), breaker.open_until.isoformat()
+    (True, '2026-01-01T00:01:00+00:00')
     >>> later = now + timedelta(minutes=1)
-    >>> breaker.state(later), breaker.probing(later).state(later)
-    (<CircuitState.HALF_OPEN: 'half-open'>, <CircuitState.OPEN: 'open'>)
+    >>> breaker.is_open(later), breaker.probing(later).is_open(later)
+    (False, True)
     """
 
     failures: int = 0
     open_until: datetime | None = None
 
-    def state(self, now: datetime) -> CircuitState:
-        """Return the state at a time."""
-        if self.open_until is None:
-            return CircuitState.CLOSED
-        is_open = timedelta(0) < self.open_until - now <= _LONGEST
-        return CircuitState.OPEN if is_open else CircuitState.HALF_OPEN
+    def is_open(self, now: datetime) -> bool:
+        """Whether requests are not allowed."""
+        return self.open_until is not None and timedelta(0) < self.open_until - now <= _LONGEST
 
     def probing(self, now: datetime) -> CircuitBreaker:
-        """Return the breaker during a probe, which excludes other requests.
+        """Return the breaker during a probe, the first request after a back-off: it is open.
 
         The store keeps it before the attempt. If the attempt never ends, another probe may begin
         `PROBE_SECONDS` later.
         """
-        if self.state(now) is not CircuitState.HALF_OPEN:
+        if self.open_until is None or self.is_open(now):
             return self
         return replace(self, open_until=now + timedelta(seconds=PROBE_SECONDS))
 

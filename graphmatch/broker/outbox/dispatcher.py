@@ -38,7 +38,7 @@ from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.db import delivery_queries as queries
 from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
-from graphmatch.broker.models.circuit_breaker import CircuitBreaker, CircuitState
+from graphmatch.broker.models.circuit_breaker import CircuitBreaker
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
@@ -261,7 +261,7 @@ class Dispatcher:
         is_crowded = len(self._ready) - len(self._active) > room
         for name in list(islice(self._ready, 4 * limit)):
             host = self._host(name)
-            if host.breaker.state(now) is CircuitState.OPEN:
+            if host.breaker.is_open(now):
                 del self._ready[name]
                 continue
             is_failing = host.breaker.failures > 0

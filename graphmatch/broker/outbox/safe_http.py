@@ -62,7 +62,7 @@ _GLOBAL_6, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
-_CHECKED_URLS = 10_000
+_CHECKED_URLS = 1_000
 _REDIRECTS = {"GET": (301, 302, 303, 307, 308), "HEAD": (301, 302, 303, 307, 308)}
 _REPEATED = (307, 308)
 """Redirects that repeat a POST."""

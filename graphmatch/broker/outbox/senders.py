@@ -373,9 +373,6 @@ def _send_email(server: SmtpServer, address: str, message: Message) -> AttemptRe
     except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
         return _refused(error.smtp_code, error.smtp_error, server.password)
     except (smtplib.SMTPException, OSError) as error:
-        if isinstance(error, smtplib.SMTPNotSupportedError) and not address.isascii():
-            reason = "the SMTP server accepts no addresses in other scripts"
-            return AttemptResult(RetryDecision.REFUSED, reason)
         reason = f"the SMTP server: {_excerpt(str(error), server.password)}"
         status = getattr(error, "smtp_code", None)
         return AttemptResult(RetryDecision.RETRY, reason, status, host_failed=True)
