@@ -494,3 +494,17 @@ async def test_rounds_of_the_hub_are_supervised(
     assert service.broker.broker.supervisor.failing() == []
     stop.set()
     await running
+
+
+async def test_the_hub_works_with_postgresql(database: str) -> None:
+    async with receivers() as [hook], harness(database, FakeClock()) as broker:
+        service = await made(broker, hook)
+        await service.subscribe(secret="geheim")
+        await service.publish("a")
+        await service.settled()
+        assert service.titles() == [["urn:g-a"]]
+        await broker.broker.subscriptions.unsubscribe(service.id, ADMIN, None)
+        await service.hub.update()
+        await service.settled()
+        assert service.verified[-1]["hub.mode"] == "denied"
+        assert await service.callbacks() == []
