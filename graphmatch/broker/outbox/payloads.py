@@ -260,11 +260,11 @@ def message(
         return made(link=link, unsubscribe=f"{own}/unsubscribe?key={key}")
     if sink["kind"] == "inbox":
         activity = _announce(frame, title, own)
-        return made(_fitted(activity, "object", [[*map(_document, views)] or [own]], limit))
+        return made(fitted(activity, "object", [[*map(_document, views)] or [own]], limit))
 
     def body(room: int) -> bytes:
         variants = _variants(rows, views, proofs, base, room)
-        return _fitted(frame, "matches", variants, room) if is_match else to_json(frame)
+        return fitted(frame, "matches", variants, room) if is_match else to_json(frame)
 
     if sink.get("format") != "cloudevents":
         return made(body(limit))
@@ -297,7 +297,7 @@ def _variants(
         yield [match_view(row, base, room) for row in rows]
 
 
-def _fitted(
+def fitted(
     frame: Mapping[str, Any], key: str, variants: Iterable[Sequence[object]], limit: int
 ) -> bytes:
     """Return a JSON object with the first list that fits, or else with the start of the last."""

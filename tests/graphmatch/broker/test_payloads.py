@@ -24,7 +24,7 @@ from graphmatch.broker.db.tables import deliveries, publications, subscriptions
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox.match_feed import atom, json_feed, match_view, readable, rss
-from graphmatch.broker.outbox.payloads import _fitted
+from graphmatch.broker.outbox.payloads import fitted
 from graphmatch.broker.outbox.senders import SmtpServer
 from tests.graphmatch.broker.harness import (
     NOON,
@@ -240,10 +240,10 @@ def test_solutions_are_readable(solutions: Any, text: str) -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=30), st.sampled_from([100, 300, 1000]))
 def test_payloads_fit(entries: list[str], limit: int) -> None:
-    body = _fitted({"link": "x" * 40}, "matches", [entries], limit)
+    body = fitted({"link": "x" * 40}, "matches", [entries], limit)
     assert len(body) <= limit
     shown = json.loads(body)["matches"]
     assert shown == entries[: len(shown)]
     if len(shown) < len(entries):
-        more = _fitted({"link": "x" * 40}, "matches", [entries[: len(shown) + 1]], 10**6)
+        more = fitted({"link": "x" * 40}, "matches", [entries[: len(shown) + 1]], 10**6)
         assert len(more) > limit  # There was no room for one more.

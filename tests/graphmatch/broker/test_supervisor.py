@@ -540,14 +540,15 @@ async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
 @pytest.fixture
 def broken_round(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A dispatcher task that fails twice."""
-    good, left = dispatching.Dispatcher._round, [ValueError("a"), ValueError("b")]
+    name, left = "_round", [ValueError("a"), ValueError("b")]
+    good = getattr(dispatching.Dispatcher, name)
 
     async def broken(self: dispatching.Dispatcher) -> float:
         if left:
             raise left.pop()
-        return await good(self)
+        return await good(self)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(dispatching.Dispatcher, "_round", broken)
+    monkeypatch.setattr(dispatching.Dispatcher, name, broken)
     yield "deliveries"
     assert not left
 
