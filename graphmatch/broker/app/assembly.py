@@ -27,11 +27,13 @@ from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.broker.app import ROLES
 from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
-from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.websub_service import WebSub
-from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
+from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.feeds.websub_subscriber import Subscriber
+from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.outbox.safe_http import HttpClient
+from graphmatch.broker.outbox.senders import NetworkSenders
+from graphmatch.broker.outbox.websub_hub import Hub
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.broker.service.retention import Retention
@@ -128,17 +130,21 @@ async def started(
     workers = ThreadPoolExecutor(_THREADS, "broker")
     asyncio.get_running_loop().set_default_executor(workers)
     supervisor, roles, ending = broker.supervisor, parts.roles, asyncio.Event()
-    async with HttpClient([ip_network(network) for network in parts.allow]) as client:
+    broker.allowed_networks = networks = [ip_network(network) for network in parts.allow]
+    async with (
+        HttpClient(networks) as client,
+        HttpClient(networks, total_seconds=REQUEST_SECONDS) as feed_client,
+    ):
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
-        feed_store = BrokerFeeds(broker)
-        poller = Poller(client.session, feed_store, clock=broker.clock, supervisor=supervisor)
+        feed_store = BrokerFeedStore(broker)
+        poller = Poller(feed_client, feed_store, clock=broker.clock, supervisor=supervisor)
         await poller.start()
         for feed in parts.feeds:
             if feed.url not in poller.feeds:
                 await poller.add(feed.url, feed.title)
-        websub = WebSub(broker, poller, client.session, parts.base, asks=parts.asks_hubs)
-        await websub.start()
+        subscriber = Subscriber(broker, poller, client, parts.base, asks=parts.asks_hubs)
+        hub = Hub(broker, dispatcher.wake)
         leader = Leader(parts.database, supervisor)
 
         def wake(_: Sequence[int] = ()) -> None:
@@ -151,11 +157,11 @@ async def started(
 
         def on_matched(numbers: Sequence[int], *, is_own: bool = True) -> None:
             dispatcher.wake(numbers)
-            websub.told(numbers)
+            hub.wake(numbers)
             if is_own:
                 notifications.send("match", numbers)
             else:
-                app.state.api.streams.told(numbers)
+                app.state.api.streams.notify(numbers)
 
         notifications = Notifications(
             parts.database,
@@ -174,7 +180,7 @@ async def started(
         )
         dispatcher.on_attempt = app.state.api.metrics.attempted
         app.state.api.metrics.leader.set_function(lambda: leader.is_leading)
-        websub_routes.install(app, websub)
+        websub_routes.install(app, hub, subscriber)
         install(app, Page(app.state.api, ending.is_set))
         if "api" not in roles:
             app.add_middleware(_only_health)
@@ -185,9 +191,10 @@ async def started(
             tasks = [
                 Retention(broker).run(stop),
                 supervisor.repeat("feeds", partial(poller.run, stop), stop),
-                websub.run(STOP_SECONDS),
+                subscriber.run(stop),
+                hub.run(stop),
             ]
-            stops: list[Callable[[], object]] = [websub.stop]
+            stops: list[Callable[[], object]] = []
             if parts.kafka is not None:
                 from graphmatch.broker.service.kafka import KafkaSource
 

@@ -12,17 +12,19 @@ from graphmatch.broker.db.tables import matches, publications, subscriptions
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping
 
-_CHOSEN = (
+MATCH_ROWS = (
     select(
         matches,
         subscriptions.c.id.label("subscription_id"),
         publications.c.id.label("publication_id"),
         publications.c.title,
         publications.c.link,
+        publications.c.summary,
     )
     .join(publications, publications.c.seq == matches.c.publication)
     .join(subscriptions, subscriptions.c.number == matches.c.subscription)
 )
+"""Matches with the columns that their JSON needs."""
 
 
 def matches_after(
@@ -43,17 +45,19 @@ def matches_after(
     """
     mine = (matches.c.subscription == number) & (matches.c.seq > since)
     chosen = (
-        _CHOSEN.where(mine, matches.c.matched_at >= not_before).order_by(matches.c.seq).limit(most)
+        MATCH_ROWS.where(mine, matches.c.matched_at >= not_before)
+        .order_by(matches.c.seq)
+        .limit(most)
     )
     return db.execute(chosen).mappings().all()
 
 
 def last_matches(db: Connection, number: int, most: int) -> Sequence[RowMapping]:
     """Return the newest matches of a subscription, newest first."""
-    chosen = _CHOSEN.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
+    chosen = MATCH_ROWS.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
     return db.execute(chosen.limit(most)).mappings().all()
 
 
 def match_of(db: Connection, seq: int) -> RowMapping | None:
     """Return a match."""
-    return db.execute(_CHOSEN.where(matches.c.seq == seq)).mappings().one_or_none()
+    return db.execute(MATCH_ROWS.where(matches.c.seq == seq)).mappings().one_or_none()

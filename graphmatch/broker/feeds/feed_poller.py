@@ -289,7 +289,7 @@ class Poller:
         try:
             async with self._hosts[_host(feed.address)], self._requests:
                 return await self._client.request(
-                    "GET", feed.address, headers=sent, most=MAX_BODY_BYTES, redirects=MAX_REDIRECTS
+                    "GET", feed.address, headers=sent, limit=MAX_BODY_BYTES, redirects=MAX_REDIRECTS
                 )
         except TransportError as error:
             raise InputError(replace(error.problem, where=Place(feed.url))) from error
@@ -379,7 +379,7 @@ def _read(data: bytes, source: str) -> _Document:
 def _check(url: str, reply: Reply) -> None:
     """Raise an error if a response has no usable body."""
     what = f"the server answers {reply.status} {responses.get(reply.status, '')}".strip()
-    if reply.status == 200 and reply.cut:
+    if reply.status == 200 and reply.truncated:
         what = f"it has more than {MAX_BODY_BYTES:,} bytes"
     elif len(reply.hops) == MAX_REDIRECTS and 300 < reply.status < 400:
         what = f"it is redirected more than {MAX_REDIRECTS} times"

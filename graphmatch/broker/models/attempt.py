@@ -1,4 +1,7 @@
-"""The result of one attempt to deliver."""
+"""The schedule of attempts to deliver, and the result of one attempt.
+
+Standard Webhooks recommends ten attempts over 75 hours.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,54 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
+RETRY_SCHEDULE = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+"""Wait after the first attempt, the second, and so on. The tenth attempt is the last."""
+GIVEN_UP = sum(RETRY_SCHEDULE, timedelta())
+"""Maximum time that a delivery waits for a host in back-off."""
 LONGEST_RETRY_AFTER = timedelta(days=1)
-"""At most so long another side's ``Retry-After`` is obeyed."""
+"""Maximum time of a ``Retry-After`` header; longer ones are shortened to it."""
 
 
 class RetryDecision(Enum):
-    """What to do with a delivery after an attempt."""
+    """Decision about a delivery after an attempt."""
 
-    DELIVERED = "delivered"  # the other side took it
-    RETRY = "retry"  # it may take it later
-    GONE = "gone"  # it never wants anything again: the subscription is to be disabled
-    REFUSED = "refused"  # it cannot be sent, now or later
+    DELIVERED = "delivered"  # The receiver accepted it.
+    RETRY = "retry"  # The receiver may accept it later.
+    GONE = "gone"  # The receiver wants no more deliveries, so the subscription is paused.
+    REFUSED = "refused"  # It cannot be delivered, now or later.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """What became of an attempt.
+    """The result of one attempt.
 
     Parameters
     ----------
     verdict
-        What to do with the delivery.
+        Decision about the delivery.
     reason
-        In a few words; it can be shown to the subscriber.
+        Short text that the subscriber may see. It contains no secrets.
     status
-        Of HTTP or SMTP; ``None`` where there was no answer.
+        Status of HTTP or SMTP; ``None`` if there was no answer.
     seconds
-        How long the attempt took.
+        Duration of the attempt.
     retry_after
-        For how many seconds the other side asks to be left alone.
+        Seconds that the receiver asks to wait.
     host_failed
-        Whether this says something of the host, so that others' messages to it had better wait: it
-        did not answer, or answered that it cannot, or not so much. A 404 does not.
+        Whether the host failed, so that other messages to it must wait. It did not answer, or it
+        answered 429 or 5xx. A 404 does not count.
+    inbox
+        Inbox of a target, found during the attempt.
     """
 
     verdict: RetryDecision
@@ -46,3 +65,4 @@ class AttemptResult:
     seconds: float = 0.0
     retry_after: float | None = None
     host_failed: bool = False
+    inbox: str | None = None

@@ -1,87 +1,69 @@
-"""Circuit breakers: whether a host is sent to."""
+"""Circuit breakers, which stop sending to a host that fails."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import Enum
 
 from graphmatch.broker.models.attempt import LONGEST_RETRY_AFTER, AttemptResult, RetryDecision
 
 FAILURES = 5
-"""After so many failures in a row a breaker opens."""
-
-
+"""Number of failures in a row that opens a breaker."""
 OPEN_SECONDS = 60.0
-"""So long it is open first; twice as long after each failed probe."""
-
-
+"""Time that a breaker is open at first; it doubles after each failed probe."""
 OPEN_SECONDS_MOST = 3600.0
-"""So long it is open at most, unless the host asks for more."""
-
-
+"""Maximum time that a breaker is open, unless the host asks for more."""
 PROBE_SECONDS = 60.0
-"""So long a probe holds off others; longer than an attempt may take."""
-
-
+"""Time that a probe excludes other requests; it is longer than an attempt."""
 _LONGEST = max(timedelta(seconds=OPEN_SECONDS_MOST), LONGEST_RETRY_AFTER)
-"""An end that lies further ahead was said when the clock was wrong."""
-
-
-class CircuitState(Enum):
-    """Whether a host is sent to."""
-
-    CLOSED = "closed"  # yes
-    OPEN = "open"  # no
-    HALF_OPEN = "half-open"  # by one delivery, which tries it
+"""A later end was written while the clock was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """What is known of a host; the store keeps both fields.
+    """The circuit breaker of one host; the store keeps both fields.
 
     Parameters
     ----------
     failures
-        How many there were in a row.
+        Number of failures in a row.
     open_until
-        When it may be tried again, if it is spared.
+        Time of the next probe, if the breaker is open.
 
     Examples
     --------
     >>> from datetime import UTC
-    >>> now, failed = datetime(2026, 1, 1, tzinfo=UTC), AttemptResult(RetryDecision.RETRY, "", host_failed=True)
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> failed = AttemptResult(RetryDecision.RETRY, "", host_failed=True)
     >>> breaker = CircuitBreaker()
     >>> for _ in range(FAILURES):
     ...     breaker = breaker.after(failed, now)
-    >>> breaker.state(now), breaker.open_until.isoformat()
-    (<BreakerState.OPEN: 'open'>, '2026-01-01T00:01:00+00:00')
+    >>> breaker.is_open(now), breaker.open_until.isoformat()
+    (True, '2026-01-01T00:01:00+00:00')
     >>> later = now + timedelta(minutes=1)
-    >>> breaker.state(later), breaker.probing(later).state(later)
-    (<BreakerState.HALF_OPEN: 'half-open'>, <BreakerState.OPEN: 'open'>)
+    >>> breaker.is_open(later), breaker.probing(later).is_open(later)
+    (False, True)
     """
 
     failures: int = 0
     open_until: datetime | None = None
 
-    def state(self, now: datetime) -> CircuitState:
-        """Return whether the host is sent to."""
-        if self.open_until is None:
-            return CircuitState.CLOSED
-        is_open = timedelta(0) < self.open_until - now <= _LONGEST
-        return CircuitState.OPEN if is_open else CircuitState.HALF_OPEN
+    def is_open(self, now: datetime) -> bool:
+        """Whether requests are not allowed."""
+        return self.open_until is not None and timedelta(0) < self.open_until - now <= _LONGEST
 
     def probing(self, now: datetime) -> CircuitBreaker:
-        """Return the breaker while a delivery tries the host: half-open, it lets in no other.
+        """Return the breaker during a probe, the first request after a back-off: it is open.
 
-        It is kept before the attempt. Should that never end, another may try `PROBE_SECONDS` later.
+        The store keeps it before the attempt. If the attempt never ends, another probe may begin
+        `PROBE_SECONDS` later.
         """
-        if self.state(now) is not CircuitState.HALF_OPEN:
+        if self.open_until is None or self.is_open(now):
             return self
         return replace(self, open_until=now + timedelta(seconds=PROBE_SECONDS))
 
     def after(self, outcome: AttemptResult, now: datetime) -> CircuitBreaker:
-        """Return the breaker after an attempt; one that sent nothing leaves it as it is."""
+        """Return the breaker after an attempt; an attempt that sent nothing changes nothing."""
         if outcome.verdict is RetryDecision.REFUSED and outcome.status is None:
             return self
         if not outcome.host_failed:

@@ -1,42 +1,65 @@
-"""Matches as JSON objects, and as an Atom feed."""
+"""Matches as JSON objects, and as Atom, RSS and JSON feeds."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from email.utils import format_datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.models.times import time_of
+from semantic.clock import now_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping
 
 ENTRIES = 50
-"""So many matches an Atom feed has."""
-
-
+"""Maximum number of matches in a feed."""
+TEXT_CHARACTERS = 2000
+"""Maximum length of a title or a link."""
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML = "<?xml version='1.0' encoding='utf-8'?>\n"
+T = TypeVar("T")
 
 
-def match_view(row: RowMapping, root: str, most: int | None = None) -> dict[str, Any]:
-    """Return what is told of a match.
+def to_json(value: object) -> bytes:
+    """Return compact JSON in UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def first_entries(entries: Sequence[T], limit: int) -> list[T]:
+    """Return the first entries that fit into a number of bytes as JSON."""
+    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
+    return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
+
+
+def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str, Any]:
+    """Return the JSON object of a match, the same on every channel.
 
     Parameters
     ----------
+    row
+        Row of `graphmatch.broker.db.match_queries`.
     root
-        What addresses begin with.
-    most
-        So many bytes of solutions, and no more; ``None``: all that is kept.
+        Start of the broker's URLs.
+    limit
+        Maximum size of the solutions, in bytes.
     """
-    text: str = row["solutions"]
-    solutions, truncated = json.loads(text), bool(row["truncated"])
-    if most is not None and len(text) > most:
-        solutions, truncated = _fitting(solutions, most), True
+    solutions, truncated = json.loads(row["solutions"]), bool(row["truncated"])
+    if limit is not None and len(row["solutions"]) > limit:
+        truncated = True
+        if isinstance(solutions, dict):
+            solutions = {"graph": first_entries(solutions["graph"], limit)}
+        else:
+            solutions = first_entries(solutions, limit)
     return {
         "seq": row["seq"],
         "subscription": row["subscription_id"],
@@ -45,76 +68,142 @@ def match_view(row: RowMapping, root: str, most: int | None = None) -> dict[str,
             "seq": row["publication"],
             "id": row["publication_id"],
             "url": f"{root}/v1/publications/{row['publication']}",
-            "title": _short(row["title"]),
-            "link": _short(row["link"]),
+            "title": row["title"] and row["title"][:TEXT_CHARACTERS],
+            "link": row["link"] and row["link"][:TEXT_CHARACTERS],
+            "summary": row["summary"],
         },
-        "matched_at": time_of(row["matched_at"]).isoformat().replace("+00:00", "Z"),
+        "matched_at": now_text(time_of(row["matched_at"])),
         "solutions": solutions,
         "truncated": truncated,
+        "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
         "url": f"{root}/v1/matches/{row['seq']}",
     }
 
 
-def _short(text: str | None) -> str | None:
-    return text if text is None or len(text) <= 2000 else text[:1999] + "…"
+def readable(view: Mapping[str, Any]) -> str:
+    r"""Return a text of a match for people: the summary, or else the solutions, one value a line.
+
+    Examples
+    --------
+    >>> readable({"publication": {"summary": None}, "solutions": [{"a": '"b"@en', "c": "<urn:d>"}]})
+    'a: b\nc: urn:d'
+    """
+    summary, solutions = view["publication"]["summary"], view["solutions"]
+    if summary:
+        return str(summary)
+    if isinstance(solutions, dict):
+        return "\n".join(solutions["graph"])
+    return "\n".join(f"{name}: {_plain(one[name])}" for one in solutions for name in one)
 
 
-def _fitting(solutions: Any, most: int) -> Any:
-    """Return as many solutions, or triples of a graph, as there is room for."""
-    several = solutions["graph"] if isinstance(solutions, dict) else solutions
-    kept: list[Any] = []
-    for one in several:
-        most -= len(json.dumps(one, ensure_ascii=False)) + 1
-        if most < 0:
-            break
-        kept.append(one)
-    return {"graph": kept} if isinstance(solutions, dict) else kept
+def _plain(term: str) -> str:
+    """Return the text of a term in N-Triples: an IRI without brackets, or a literal's value."""
+    if term.startswith('"'):  # oxigraph's escapes are those of JSON.
+        return str(json.loads(term[: term.rindex('"') + 1], strict=False))
+    return term[1:-1] if term.startswith("<") and not term.startswith("<<") else term
 
 
-def feed_url(subscription: Mapping[Any, Any], root: str) -> str:
-    """Return the address of a subscription's Atom feed, with the key that is for reading it."""
-    id = subscription["id"]
-    return f"{root}/v1/subscriptions/{id}/feed.atom?key={read_key(subscription['ticket'], id)}"
-
-
-def atom(
-    db: Connection, subscription: RowMapping, root: str, most: int, hub: str | None = None
-) -> tuple[bytes, str]:
-    """Return the Atom feed of a subscription's newest matches, and its entity tag.
+def feed_url(subscription: Mapping[Any, Any], root: str, format: str = "atom") -> str:
+    """Return the URL of a subscription's feed, with the key that only allows reading.
 
     Parameters
     ----------
-    root
-        What addresses begin with.
-    most
-        So many bytes of solutions an entry has, at most.
-    hub
-        The address of its WebSub hub.
+    format
+        ``atom``, ``rss`` or ``json``.
     """
-    rows = last_matches(db, subscription["number"], ENTRIES)
-    id, name = subscription["id"], _xml(subscription["name"])
-    newest = rows[0]["matched_at"] if rows else subscription["created_at"]
-    parts = [
-        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n',
-        f"<id>urn:graphmatch:{id}</id>\n<title>{name}</title>\n",
-        f"<updated>{_time(newest)}</updated>\n<author><name>graphmatch</name></author>\n",
-        f"<link rel='self' href={_attribute(feed_url(subscription, root))}/>\n",
+    id = subscription["id"]
+    key = read_key(subscription["ticket"], id)
+    return f"{root}/v1/subscriptions/{id}/feed.{format}?key={key}"
+
+
+def json_feed(db: Connection, subscription: RowMapping, root: str, limit: int) -> tuple[bytes, str]:
+    """Return the newest matches of a subscription as a JSON Feed; see `atom`."""
+    return _tagged(to_json(_feed(db, subscription, root, limit, "json")))
+
+
+def rss(db: Connection, subscription: RowMapping, root: str, limit: int) -> tuple[bytes, str]:
+    """Return the newest matches of a subscription as RSS 2.0; see `atom`."""
+    feed = _feed(db, subscription, root, limit, "rss")
+    url, title = _attribute(feed["feed_url"]), _xml(feed["title"])
+    items = [
+        f"<item>\n<guid isPermaLink='false'>{one['id']}</guid>\n"
+        f"<title>{_xml(one['title'])}</title>\n<link>{_xml(one['url'])}</link>\n"
+        f"<pubDate>{_mail_date(one['date_published'])}</pubDate>\n"
+        f"<description>{_xml(_xml(one['content_text']))}</description>\n</item>\n"
+        for one in feed["items"]
     ]
-    if hub is not None:
-        parts.append(f"<link rel='hub' href={_attribute(hub)}/>\n")
-    for row in rows:
-        view = match_view(row, root, most)
-        title = view["publication"]["title"] or view["publication"]["id"]
-        link = str(view["publication"]["link"] or "")
-        href = link if link.startswith(("http://", "https://")) else view["url"]
-        text = json.dumps(view["solutions"], ensure_ascii=False, indent=1)
-        parts.append(
-            f"<entry>\n<id>urn:graphmatch:{id}:{row['seq']}</id>\n<title>{_xml(title)}</title>\n"
-            f"<updated>{_time(row['matched_at'])}</updated>\n<link href={_attribute(href)}/>\n"
-            f"<content type='text'>{_xml(text)}</content>\n</entry>\n"
+    head = (
+        "<rss version='2.0' xmlns:atom='http://www.w3.org/2005/Atom'>\n<channel>\n"
+        f"<title>{title}</title>\n<link>{_xml(root)}</link>\n<description>{title}</description>\n"
+        f"<atom:link rel='self' href={url}/>\n"
+    )
+    return _tagged("".join((_XML, head, *items, "</channel>\n</rss>\n")).encode())
+
+
+def atom(
+    db: Connection, subscription: RowMapping, root: str, limit: int, hub: str | None = None
+) -> tuple[bytes, str]:
+    """Return the newest matches of a subscription as an Atom feed, and the entity tag.
+
+    Parameters
+    ----------
+    limit
+        Maximum size of the solutions of one entry, in bytes.
+    hub
+        URL of the WebSub hub.
+    """
+    feed = _feed(db, subscription, root, limit, "atom")
+    entries = [
+        f"<entry>\n<id>{one['id']}</id>\n<title>{_xml(one['title'])}</title>\n"
+        f"<updated>{one['date_published']}</updated>\n<link href={_attribute(one['url'])}/>\n"
+        f"<content type='text'>{_xml(one['content_text'])}</content>\n</entry>\n"
+        for one in feed["items"]
+    ]
+    times = [one["date_published"] for one in feed["items"]]
+    times.append(now_text(time_of(subscription["created_at"])))
+    head = (
+        "<feed xmlns='http://www.w3.org/2005/Atom'>\n"
+        f"<id>urn:graphmatch:{subscription['id']}</id>\n<title>{_xml(feed['title'])}</title>\n"
+        f"<updated>{times[0]}</updated>\n<author><name>graphmatch</name></author>\n"
+        f"<link rel='self' href={_attribute(feed['feed_url'])}/>\n"
+    )
+    link = "" if hub is None else f"<link rel='hub' href={_attribute(hub)}/>\n"
+    return _tagged("".join((_XML, head, link, *entries, "</feed>\n")).encode())
+
+
+def _feed(
+    db: Connection, subscription: RowMapping, root: str, limit: int, format: str
+) -> dict[str, Any]:
+    """Return the newest matches as the object of a JSON Feed."""
+    items = []
+    for row in last_matches(db, subscription["number"], ENTRIES):
+        view = match_view(row, root, limit)
+        publication = view["publication"]
+        is_web = str(publication["link"]).startswith(("http://", "https://"))
+        items.append(
+            {
+                "id": f"urn:graphmatch:{subscription['id']}:{row['seq']}",
+                "url": publication["link"] if is_web else view["url"],
+                "title": publication["title"] or publication["id"],
+                "content_text": readable(view),
+                "date_published": view["matched_at"],
+            }
         )
-    content = "".join((*parts, "</feed>\n")).encode("utf-8", "replace")
+    return {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": subscription["name"],
+        "feed_url": feed_url(subscription, root, format),
+        "items": items,
+    }
+
+
+def _tagged(content: bytes) -> tuple[bytes, str]:
+    """Return a feed with its entity tag."""
     return content, f'"{sha256(content).hexdigest()[:32]}"'
+
+
+def _mail_date(time: str) -> str:
+    return format_datetime(datetime.fromisoformat(time))
 
 
 def _xml(text: str) -> str:
@@ -123,7 +212,3 @@ def _xml(text: str) -> str:
 
 def _attribute(text: str) -> str:
     return quoteattr(_NO_XML.sub("\ufffd", text))
-
-
-def _time(at: int) -> str:
-    return time_of(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

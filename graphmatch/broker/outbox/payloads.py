@@ -1,28 +1,43 @@
-"""Notifications of subscribers: JSON payloads and plain text from the rows of the database.
+"""Messages to subscribers: JSON payloads and plain text from the rows of the database.
 
-A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.expiring``,
-``subscription.expired``, ``subscription.disabled``), ``id`` (the ``webhook-id``), ``timestamp``,
-``subscription``, ``matches``, ``total``, and ``link``, the URL of the complete delivery. If a
-payload is too large, the reasons are removed first, then solutions, then matches.
+A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.confirmation``,
+``subscription.expiring``, ``subscription.expired``), ``id`` (the ``webhook-id``), ``timestamp``,
+``subscription``, ``name``, ``matches``, ``total``, and ``link``, the URL of the complete delivery.
+If a payload is too large, the reasons are removed first, then solutions, then matches.
 
-An inbox of Linked Data Notifications receives an ActivityStreams ``Announce`` instead.
+A webhook may ask for a structured CloudEvent, whose ``data`` is the payload. An inbox of Linked
+Data Notifications receives an ActivityStreams ``Announce`` instead.
 
-Sources: https://www.w3.org/TR/ldn/, https://www.w3.org/TR/activitystreams-vocabulary/.
+Reasons are sent if the sink has ``include_reasons``, and in email by default. Each match is then
+matched again, so these messages are made after the others.
+
+Sources: https://cloudevents.io, https://www.w3.org/TR/ldn/,
+https://www.w3.org/TR/activitystreams-vocabulary/.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+import logging
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import func, select
 
+from graphmatch.broker.app.security import derived_key
+from graphmatch.broker.db.delivery_queries import move_delivery
+from graphmatch.broker.db.match_queries import MATCH_ROWS
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
-from graphmatch.broker.models.times import time_of
-from graphmatch.broker.outbox.senders import Message, shortened
+from graphmatch.broker.models.subscription_settings import PUSHED
+from graphmatch.broker.models.times import millis, time_of
+from graphmatch.broker.outbox.match_feed import first_entries, match_view, to_json
+from graphmatch.broker.outbox.senders import HubRequest, Message
+from graphmatch.broker.outbox.websub_hub import KINDS, hub_request
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import host_of
 from semantic.clock import now_text
 from semantic.terms import written
 
@@ -33,32 +48,41 @@ if TYPE_CHECKING:
 
 MATCHES = 100
 """Maximum number of matches in the payload of a digest."""
-TITLE_CHARACTERS = 500
-"""Maximum length of a publication's title in a payload; longer titles are cut."""
-_SOLUTIONS = (10, 1, 0)
-"""Maximum numbers of solutions per match, tried in this order until the payload is small enough."""
+REASONS_SECONDS = 2.0
+"""Time limit of the search for reasons for one batch, in seconds."""
 _IN_TEXT = 20
-"""Maximum number of matches in the plain text."""
+"""Maximum number of items in the plain text."""
 _REASONS_IN_TEXT = 3
-"""Maximum number of reasons per match in the plain text."""
-_AT_A_TIME = 1000
-"""Maximum number of deliveries in one SQL query for matches."""
+"""Maximum number of reasons per item in the plain text."""
 
 Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
 """Reasons of matches, by ``seq`` of the publication and number of the subscription."""
+View: TypeAlias = dict[str, Any]
+"""The JSON object of a match."""
+
+log = logging.getLogger("graphmatch.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A message, its receiver, and the hours in which it is not sent again."""
+
+    delivery: ClaimedDelivery
+    message: Message | HubRequest
+    sink: Mapping[str, Any]
+    quiet_hours: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Data for the messages of some deliveries, from the database.
+    """Data for the messages of a batch of deliveries, from the database.
 
     Parameters
     ----------
     subscriptions
         Rows by subscription number.
     matches
-        Rows by delivery, ordered by ``seq``, with id, title and link of the publication. A digest
-        has at most `MATCHES`.
+        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`.
     totals
         Number of all matches of each digest.
     """
@@ -68,51 +92,104 @@ class Contents:
     totals: Mapping[int, int]
 
 
-def contents(db: Connection, several: Sequence[ClaimedDelivery]) -> Contents:
-    """Read the data for the messages of some deliveries from the database."""
-    table, numbers = subscriptions.c, {one.subscription for one in several}
-    columns = (
-        table.number,
-        table.id,
-        table.name,
-        table.sink,
-        table.quiet_hours,
-        table.state,
-        table.reason,
-        table.expires_at,
-        table.generation,
-    )
-    rows = db.execute(select(*columns).where(table.number.in_(numbers))).mappings()
-    found: dict[int, list[RowMapping]] = {}
-    match_rows = (
-        select(
-            matches.c.seq,
-            matches.c.delivery,
-            matches.c.publication,
-            matches.c.generation,
-            matches.c.solutions,
-            matches.c.truncated,
-            matches.c.ontology_version,
-            matches.c.matched_at,
-            publications.c.id,
-            publications.c.title,
-            publications.c.link,
-        )
-        .join(publications, publications.c.seq == matches.c.publication)
-        .order_by(matches.c.seq)
-    )
-    single = [one.id for one in several if one.kind == "match"]
-    for begin in range(0, len(single), _AT_A_TIME):
-        in_batch = matches.c.delivery.in_(single[begin : begin + _AT_A_TIME])
-        for row in db.execute(match_rows.where(in_batch)).mappings():
-            found.setdefault(row["delivery"], []).append(row)
+def contents(db: Connection, batch: Sequence[ClaimedDelivery]) -> Contents:
+    """Read the data for the messages of a batch of deliveries."""
+    numbers = {row.subscription for row in batch}
+    known = db.execute(select(subscriptions).where(subscriptions.c.number.in_(numbers)))
+    rows: dict[int, list[RowMapping]] = {}
     totals: dict[int, int] = {}
-    for one in several:
-        if one.kind == "digest":
-            in_digest = matches.c.delivery == one.id
-            found[one.id] = list(db.execute(match_rows.where(in_digest).limit(MATCHES)).mappings())
-            totals[one.id] = db.scalar(select(func.count()).where(in_digest)) or 0
-    return Contents({row["number"]: row for row in rows}, found, totals)
+    ordered = MATCH_ROWS.order_by(matches.c.seq)
+    single = [row.id for row in batch if row.kind == "match"]
+    for row in db.execute(ordered.where(matches.c.delivery.in_(single))).mappings():
+        rows.setdefault(row["delivery"], []).append(row)
+    for digest in (row.id for row in batch if row.kind == "digest"):
+        mine = matches.c.delivery == digest
+        rows[digest] = list(db.execute(ordered.where(mine).limit(MATCHES)).mappings())
+        totals[digest] = db.scalar(select(func.count()).where(mine)) or 0
+    return Contents({row["number"]: row for row in known.mappings()}, rows, totals)
+
+
+class Composer:
+    """Makes messages; its methods run in threads.
+
+    Parameters
+    ----------
+    base
+        URL of the broker, for links.
+    """
+
+    def __init__(self, broker: Broker, base: str) -> None:
+        self._broker, self._base = broker, base
+
+    def compose(
+        self, rows: Sequence[ClaimedDelivery], explain: bool
+    ) -> dict[int, Item | str | None]:
+        """Return the message of each delivery.
+
+        A text is the reason that there is no message. It is empty if the delivery was moved to the
+        host of a new sink. ``None`` means that the message needs reasons, and `explain` is not set.
+        """
+        made: dict[int, Item | str | None] = {}
+
+        def work(batch: Sequence[ClaimedDelivery]) -> None:
+            known = self._broker.store.read_now(partial(contents, batch=batch))
+            why = self._reasons(batch, known) if explain else None
+            made.update({row.id: self._item(row, known, why) for row in batch})
+
+        name = "delivery {0.id}".format
+        for row, error in self._broker.supervisor.each("messages", rows, work, name):
+            made[row.id] = error
+        return made
+
+    def _item(
+        self, row: ClaimedDelivery, known: Contents, why: Reasons | None
+    ) -> Item | str | None:
+        store, limit = self._broker.store, self._broker.limits.payload_bytes
+        subscription = known.subscriptions[row.subscription]
+        sink = subscription["sink"]
+        if row.kind in KINDS:
+            now = millis(self._broker.clock())
+            call = store.read_now(partial(hub_request, row=row, limit=limit, now=now))
+            return Item(row, call, sink) if call else "the WebSub subscription has ended"
+        if subscription["reason"] == "unsubscribed":
+            return "the subscription has ended"
+        if (subscription["state"] == "unconfirmed") != (row.kind == "confirmation"):
+            return "the email address is not confirmed, or was confirmed before"
+        if sink["kind"] not in PUSHED:
+            return "the subscription's matches are not sent any more"
+        if (host := host_of(sink)) != row.host:
+            store.write_now(partial(move_delivery, id=row.id, host=host))
+            return ""
+        if why is None and sink.get("include_reasons", sink["kind"] == "email"):
+            return None
+        sent = message(row, known, why or {}, self._base, limit)
+        quiet_hours = subscription["quiet_hours"]
+        return "its matches were deleted" if sent is None else Item(row, sent, sink, quiet_hours)
+
+    def _reasons(self, batch: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
+        """Return the reasons of the matches of a batch that are found in time."""
+        wanted: dict[int, set[int]] = {}
+        for row in batch:
+            generation = known.subscriptions[row.subscription]["generation"]
+            for match in known.matches.get(row.id, ()):
+                if match["generation"] == generation:
+                    wanted.setdefault(match["publication"], set()).add(row.subscription)
+        proofs: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        until = time.monotonic() + REASONS_SECONDS
+        for seq, numbers in wanted.items():
+            if time.monotonic() > until:
+                log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
+                break
+            with self._broker.supervisor.record("reasons", f"publication {seq}"):
+                id, data = self._broker.store.read_now(partial(_publication, seq=seq))
+                for number, proof in reasons(self._broker.engine, id, data, numbers).items():
+                    proofs[seq, number] = proof
+        return proofs
+
+
+def _publication(db: Connection, seq: int) -> tuple[str, bytes]:
+    row = db.execute(select(publications).where(publications.c.seq == seq)).mappings().one()
+    return row["id"], row["data"]
 
 
 def reasons(
@@ -123,27 +200,24 @@ def reasons(
     The publication is matched again with the current subscriptions of the engine. `numbers` are
     the subscriptions to explain.
     """
-    found: dict[int, list[dict[str, Any]]] = {}
-    wanted = set(map(str, numbers))
+    proofs: dict[int, list[dict[str, Any]]] = {}
     for report in engine.filter(data, "nt", "document", name=id):
-        for one, proof in engine.evidence(report, wanted).items():
-            found[int(one)] = [
-                {"triple": " ".join(map(written, part.triple)), "because": list(part.reasons)}
-                if part.triple is not None
-                else {
-                    "filter": part.pattern.write({}),
-                    "value": str(part.value),
-                    "because": list(part.reasons),
-                }
-                for part in proof
-            ]
-    return found
+        for number, proof in engine.evidence(report, set(map(str, numbers))).items():
+            parts = proofs[int(number)] = []
+            for part in proof:
+                reason: dict[str, Any] = {"because": list(part.reasons)}
+                if part.triple is not None:
+                    reason["triple"] = " ".join(map(written, part.triple))
+                else:
+                    reason |= {"filter": part.pattern.write({}), "value": str(part.value)}
+                parts.append(reason)
+    return proofs
 
 
 def message(
-    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, most: int
+    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, limit: int
 ) -> Message | None:
-    """Return the message of a delivery, or ``None`` if it has no matches left to report.
+    """Return the message of a delivery, or ``None`` if its matches were deleted.
 
     Parameters
     ----------
@@ -151,38 +225,52 @@ def message(
         Reasons to include in the payload.
     base
         URL of the broker.
-    most
+    limit
         Maximum size of the payload, in bytes.
     """
-    row = known.subscriptions[delivery.subscription]
-    several = known.matches.get(delivery.id, ())
-    if not several and delivery.kind in ("match", "digest"):
+    row, rows = known.subscriptions[delivery.subscription], known.matches.get(delivery.id, ())
+    is_match, kind, sink = delivery.kind in ("match", "digest"), delivery.kind, row["sink"]
+    if is_match and not rows:
         return None
-    id = message_id(row["id"], delivery.id)
-    link = f"{base}/v1/deliveries/{delivery.id}"
-    payload: dict[str, Any] = {
-        "type": _type(delivery.kind),
-        "id": id,
-        "timestamp": now_text(time_of(delivery.created_at)),
-        "subscription": {"id": row["id"], "name": row["name"]},
+    own, link = f"{base}/v1/subscriptions/{row['id']}", f"{base}/v1/deliveries/{delivery.id}"
+    name, created = row["name"], time_of(delivery.created_at)
+    frame: dict[str, Any] = {
+        "type": kind if is_match else f"subscription.{kind}",
+        "id": message_id(row["id"], delivery.id),
+        "timestamp": now_text(created),
+        "subscription": row["id"],
+        "name": name,
+        "link": link,
     }
-    if delivery.kind in ("match", "digest"):
-        payload["matches"] = [_match(one, why, delivery.subscription) for one in several]
-        payload["total"] = known.totals.get(delivery.id, len(several))
+    if is_match:
+        frame["total"] = known.totals.get(delivery.id, len(rows))
     elif row["expires_at"] is not None:
-        payload["expires_at"] = now_text(time_of(row["expires_at"]))
-    if row["reason"] and delivery.kind not in ("match", "digest", "expiring"):
-        payload["reason"] = row["reason"]
-    payload["link"] = link
-    title, text = _text(payload)
-    if row["sink"]["kind"] == "inbox":
-        body = shortened(_announced(payload, title, link), link, most, ("object",))
-    else:
-        body = _fitted(payload, link, most)
-    created = time_of(delivery.created_at)
-    publication_link = several[0]["link"] if len(several) == 1 else None
-    target = publication_link or link
-    return Message(id, row["id"], row["name"], title, text, body, created, target)
+        frame["expires_at"] = now_text(time_of(row["expires_at"]))
+    if kind == "confirmation":
+        frame["confirm"] = f"{own}/confirm?key={row['confirmation']}"
+        name = ""  # A stranger may have written it.
+    views = [match_view(match, base, limit) for match in rows]
+    proofs = [why.get((match["publication"], delivery.subscription)) for match in rows]
+    title, text = _text(frame, views, proofs)
+    made = partial(Message, frame["id"], name, title, text, created)
+    if len(views) == 1:
+        link = views[0]["publication"]["link"] or link
+    if sink["kind"] in ("email", "ntfy"):
+        key = derived_key(row["ticket"], row["id"], "unsubscribe")
+        return made(link=link, unsubscribe=f"{own}/unsubscribe?key={key}")
+    if sink["kind"] == "inbox":
+        activity = _announce(frame, title, own)
+        return made(fitted(activity, "object", [[*map(_document, views)] or [own]], limit))
+
+    def body(room: int) -> bytes:
+        variants = _variants(rows, views, proofs, base, room)
+        return fitted(frame, "matches", variants, room) if is_match else to_json(frame)
+
+    if sink.get("format") != "cloudevents":
+        return made(body(limit))
+    head = _event_head(frame, own)
+    event = head + body(limit - len(head) - 1) + b"}"
+    return made(event, content_type="application/cloudevents+json")
 
 
 def message_id(subscription: str, delivery: int) -> str:
@@ -198,117 +286,81 @@ def message_id(subscription: str, delivery: int) -> str:
     return f"msg_{subscription.removeprefix('sub_')}_{delivery}"
 
 
-def _type(kind: str) -> str:
-    return kind if kind in ("match", "digest") else f"subscription.{kind}"
+def _variants(
+    rows: Sequence[RowMapping], views: list[View], proofs: Sequence[object], base: str, limit: int
+) -> Iterator[list[View]]:
+    """Yield the matches of a payload: with reasons, without them, and with fewer solutions."""
+    pairs = zip(views, proofs, strict=True)
+    yield [{**view, "reasons": proof} if proof else view for view, proof in pairs]
+    yield views
+    for room in (limit // (2 * len(rows)), 0):
+        yield [match_view(row, base, room) for row in rows]
 
 
-def _match(row: RowMapping, why: Reasons, subscription: int) -> dict[str, Any]:
-    """Return the JSON object of a match in a payload."""
-    title = row["title"]
-    item = {
-        "seq": row["seq"],
-        "publication": {
-            "seq": row["publication"],
-            "id": row["id"],
-            "title": title if title is None else title[:TITLE_CHARACTERS],
-            "link": row["link"],
-        },
-        "solutions": json.loads(row["solutions"]),
-        "truncated": row["truncated"],
-        "ontology_version": f"{row['ontology_version']:x}",
-        "matched_at": now_text(time_of(row["matched_at"])),
-    }
-    if proof := why.get((row["publication"], subscription)):
-        item["reasons"] = proof
-    return item
+def fitted(
+    frame: Mapping[str, Any], key: str, variants: Iterable[Sequence[object]], limit: int
+) -> bytes:
+    """Return a JSON object with the first list that fits, or else with the start of the last."""
+    entries: Sequence[object] = ()
+    for entries in variants:
+        body = to_json({**frame, key: entries})
+        if len(body) <= limit:
+            return body
+    room = limit - len(to_json({**frame, key: []}))
+    return to_json({**frame, key: first_entries(entries, room)})
 
 
-def _fitted(payload: Mapping[str, Any], link: str, most: int) -> bytes:
-    """Return a payload as JSON of at most `most` bytes; if necessary, cut it as the module says."""
-    whole = _json(payload)
-    if len(whole) <= most or "matches" not in payload:
-        return whole if len(whole) <= most else shortened(payload, link, most, ())
-    several = [{key: one[key] for key in one if key != "reasons"} for one in payload["matches"]]
-    for count in _SOLUTIONS:
-        fitting = {**payload, "matches": several}
-        if len(_json(fitting)) <= most:
-            break
-        several = [_fewer(one, count) for one in several]
-    return shortened({**payload, "matches": several}, link, most, ("matches",))
+def _event_head(frame: Mapping[str, Any], own: str) -> bytes:
+    """Return the start of a structured CloudEvent, up to its data."""
+    event = {"specversion": "1.0", "id": frame["id"], "source": own, "time": frame["timestamp"]}
+    event |= {"type": f"org.graphmatch.{frame['type']}", "datacontenttype": "application/json"}
+    return to_json(event)[:-1] + b',"data":'
 
 
-def _fewer(one: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return a match with at most `count` solutions, or triples if its solutions are a graph."""
-    several = one["solutions"]
-    if isinstance(several, dict):
-        lines = several["graph"]
-        return {
-            **one,
-            "solutions": {"graph": lines[:count]},
-            "truncated": one["truncated"] or len(lines) > count,
-        }
-    return {
-        **one,
-        "solutions": several[:count],
-        "truncated": one["truncated"] or len(several) > count,
-    }
+def _announce(frame: Mapping[str, Any], summary: str, own: str) -> dict[str, Any]:
+    """Return a payload as an ActivityStreams ``Announce``, without its objects."""
+    activity = {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce"}
+    activity |= {"id": frame["link"], "actor": own, "summary": summary}
+    return {**activity, "published": frame["timestamp"]}
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+def _document(view: View) -> dict[str, Any]:
+    """Return the publication of a match as an object of ActivityStreams."""
+    item = view["publication"]
+    names = {"id": "id", "name": "title", "url": "link", "summary": "summary"}
+    document = {key: item[name] for key, name in names.items() if item[name] is not None}
+    return {**document, "type": "Document"}
 
 
-def _text(payload: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a title and a plain text for the subscriber, written from a payload."""
-    name = payload["subscription"]["name"]
-    if "matches" not in payload:
-        kind = payload["type"].removeprefix("subscription.")
-        if kind == "expiring":
-            said = f"This subscription ends at {payload['expires_at']}; renew it before that."
-            return f"{name}: it ends soon", said
-        return f"{name}: it has ended", f"This subscription is over: {payload.get('reason', kind)}."
-    several, total = payload["matches"], payload["total"]
-    lines: list[str] = []
-    for one in several[:_IN_TEXT]:
-        publication = one["publication"]
-        lines.append(publication["title"] or publication["id"])
-        because = dict.fromkeys(each for part in one.get("reasons", ()) for each in part["because"])
-        lines += [f"  {each}" for each in list(because)[:_REASONS_IN_TEXT]]
-        if publication["link"]:
-            lines.append(f"  {publication['link']}")
-    if total > _IN_TEXT:
-        lines.append(f"and {total - _IN_TEXT:,} more: {payload['link']}")
-    first = several[0]["publication"]
-    title = (first["title"] or first["id"]) if total == 1 else f"{total:,} new"
-    return f"{name}: {title}", "\n".join(lines)
+def _text(
+    frame: Mapping[str, Any], views: Sequence[View], proofs: Sequence[Any]
+) -> tuple[str, str]:
+    """Return a title and a plain text for people.
 
-
-def _announced(payload: Mapping[str, Any], summary: str, link: str) -> dict[str, Any]:
-    """Return a payload as an ActivityStreams ``Announce``.
-
-    Its objects are the publications. Without matches, its object is the subscription.
+    An item that was published under several addresses is listed once.
     """
-    objects = [
-        {
-            "id": one["publication"]["id"],
-            "type": "Document",
-            "name": one["publication"]["title"],
-            "url": one["publication"]["link"],
-        }
-        for one in payload.get("matches", ())
-    ]
-    subscription = {
-        "type": "Service",
-        "id": f"{link.rpartition('/deliveries/')[0]}/subscriptions/{payload['subscription']['id']}",
-        "name": payload["subscription"]["name"],
-    }
-    return {
-        "@context": "https://www.w3.org/ns/activitystreams",
-        "id": link,
-        "type": "Announce",
-        "actor": subscription,
-        "summary": summary,
-        "published": payload["timestamp"],
-        "object": [{k: v for k, v in one.items() if v is not None} for one in objects]
-        or [subscription],
-    }
+    name, kind = frame["name"], frame["type"].removeprefix("subscription.")
+    if kind == "confirmation":
+        text = f"Open this link to receive messages:\n{frame['confirm']}"
+        return "Confirm your subscription", f"{text}\n\nIf you did not subscribe, do nothing."
+    if kind == "expiring":
+        text = f"This subscription ends at {frame['expires_at']}. Renew it before that time."
+        return f"{name}: the subscription ends soon", text
+    if kind == "expired":
+        return f"{name}: the subscription has ended", "This subscription has ended."
+    seen: set[str] = set()
+    items: list[list[str]] = []
+    for view, proof in zip(views, proofs, strict=True):
+        item = view["publication"]
+        names = {item["id"], item["link"]} - {None}
+        if not names & seen:
+            because = dict.fromkeys(reason for part in proof or () for reason in part["because"])
+            more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
+            items.append([item["title"] or item["id"], *(f"  {line}" for line in more if line)])
+        seen |= names
+    total = frame["total"] - len(views) + len(items)
+    lines = [line for item in items[:_IN_TEXT] for line in item]
+    if total > _IN_TEXT:
+        lines.append(f"and {total - _IN_TEXT:,} more: {frame['link']}")
+    title = items[0][0] if total == 1 else f"{total:,} new"
+    return f"{name}: {title}", "\n".join(lines)

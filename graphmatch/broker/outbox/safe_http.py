@@ -1,18 +1,18 @@
-"""HTTP to addresses that users name: only to those that everybody on the internet can reach.
+"""HTTP to addresses that users name: only to public addresses.
 
-Who subscribes names a URL that *this* machine sends to, and who adds a feed one that it reads. A
-broker without this rule is a way into its own network (server-side request forgery). The rule holds
-for the address that a socket is opened for, not for the name in the URL: a name that means another
-address at each look-up (DNS rebinding) gains nothing, nor does a redirect, each hop of which is
-another request here.
+A subscriber names a URL that *this* machine sends to, and a feed is a URL that it reads. Without
+this rule, a broker would be a way into its own network (server-side request forgery). The rule is
+applied to the address of the socket, not to the name in the URL. So a name that resolves to another
+address at each look-up (DNS rebinding) does not help, nor does a redirect: each hop is a request of
+its own.
 
-Refused are all of IANA's special-purpose blocks, multicast, what is not global unicast in IPv6,
-addresses of 6to4 and Teredo, and Azure's metadata, which has a public address. An IPv4 address
-inside an IPv6 one (mapped, or of the well-known prefix of NAT64) is judged as what it is. `allow`
-makes exceptions, for those who deliver inside their own network.
+Forbidden are all special-purpose blocks of IANA, multicast, IPv6 addresses that are not global
+unicast, 6to4 and Teredo, and Azure's metadata address, which is public. An IPv4 address inside an
+IPv6 address (mapped, or with the well-known prefix of NAT64) is checked itself. `allow` makes
+exceptions for operators who deliver inside their own network.
 
-Limits: name look-ups take threads of the loop's default executor; a name server that does not
-answer holds one of them for as long as the system's resolver waits.
+Limits: name look-ups use threads of the loop's default executor. If a name server does not answer,
+each look-up holds a thread until the system's resolver gives up.
 
 Source: https://www.iana.org/assignments/iana-ipv4-special-registry and the same for IPv6.
 """
@@ -26,19 +26,12 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache, partial
 from importlib.metadata import version
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
-from types import TracebackType
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Self, TypeAlias
 
 import aiohttp
@@ -49,59 +42,46 @@ from yarl import URL
 from semantic.errors import GraphMatchError, Place, Problem
 
 CONNECT_SECONDS = 5.0
-"""So long the look-up of a name, the connection and its TLS may take."""
+"""Time limit of the look-up of a name, the connection and its TLS, in seconds."""
 TOTAL_SECONDS = 20.0
-"""So long a request may take, with its body and that of the answer."""
+"""Time limit of a request with its bodies, in seconds."""
 REPLY_BYTES = 4096
-"""So much of an answer's body is read, if nobody asks for more."""
+"""Default maximum size of an answer's body."""
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-_FORBIDDEN_4 = {
-    IPv4Network(block): name
-    for block, name in {
-        "0.0.0.0/8": "of this network",
-        "10.0.0.0/8": "private",
-        "100.64.0.0/10": "shared by a carrier's customers",
-        "127.0.0.0/8": "loopback",
-        "168.63.129.16/32": "a cloud's metadata",
-        "169.254.0.0/16": "link-local",
-        "172.16.0.0/12": "private",
-        "192.0.0.0/24": "reserved",
-        "192.0.2.0/24": "for documentation",
-        "192.88.99.0/24": "of 6to4",
-        "192.168.0.0/16": "private",
-        "198.18.0.0/15": "for benchmarks",
-        "198.51.100.0/24": "for documentation",
-        "203.0.113.0/24": "for documentation",
-        "224.0.0.0/4": "multicast",
-        "240.0.0.0/4": "reserved",
-    }.items()
-}
-_FORBIDDEN_6 = {
-    IPv6Network(block): name
-    for block, name in {
-        "::/128": "unspecified",
-        "::1/128": "loopback",
-        "2001::/32": "of Teredo",
-        "2001::/23": "reserved",
-        "2001:db8::/32": "for documentation",
-        "2002::/16": "of 6to4",
-        "3fff::/20": "for documentation",
-        "fc00::/7": "private",
-        "fe80::/10": "link-local",
-        "ff00::/8": "multicast",
-    }.items()
-}
-_GLOBAL_6 = IPv6Network("2000::/3")
-_NAT64 = IPv6Network("64:ff9b::/96")
+_FORBIDDEN_BLOCKS = (
+    "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 "
+    "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 "
+    "203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 2002::/16 3fff::/20"
+)
+"""Forbidden blocks, besides all IPv6 addresses that are not in `_GLOBAL_6`."""
+_BLOCKS = [ip_network(block) for block in _FORBIDDEN_BLOCKS.split()]
+_GLOBAL_6, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
-_REDIRECTS = (301, 302, 303, 307, 308)
+_CHECKED_URLS = 1_000
+_REDIRECTS = {"GET": (301, 302, 303, 307, 308), "HEAD": (301, 302, 303, 307, 308)}
+_REPEATED = (307, 308)
+"""Redirects that repeat a POST."""
 _PRIVATE_HEADERS = ("Authorization", "Cookie")
-_LATER = "It may be there later; check the URL."
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, "the host's name cannot be looked up"),
+    (
+        aiohttp.ClientConnectorCertificateError,
+        "the host's certificate is not trusted: {1.certificate_error.verify_message}",
+    ),
+    (aiohttp.ClientSSLError, "no TLS connection was made"),
+    (ssl.SSLError, "no TLS connection was made"),
+    (aiohttp.ConnectionTimeoutError, "there was no connection within {0.connect:g} seconds"),
+    (TimeoutError, "there was no whole answer within {0.total:g} seconds"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed"),
+)
+"""Texts for the reasons of failures, with the time limits ``{0}`` and the error ``{1}``."""
+_REMEDY = "Name a public address, or start graphmatch with --allow and the network."
+_LATER = "Check the URL, or try again later."
 
 
 class TransportError(GraphMatchError):
@@ -109,23 +89,23 @@ class TransportError(GraphMatchError):
 
 
 class ForbiddenAddressError(TransportError):
-    """A URL or an address to which nothing is sent, now or later."""
+    """A URL or an address that requests may never be sent to."""
 
 
 class UnreachableError(TransportError):
-    """An address from which no whole answer came; a later one may."""
+    """An address that gave no complete answer; it may give one later."""
 
 
 class _RefusedError(OSError):
-    """What the socket factory raises: aiohttp passes on errors of the system alone."""
+    """The error of the socket factory: aiohttp only passes on errors of the system."""
 
 
-_opened: ContextVar[list[ForbiddenAddressError | None]] = ContextVar("opened")
-"""What became of the sockets that were asked for in one request: refused, or not."""
+_opened: ContextVar[list[str | None]] = ContextVar("opened")
+"""For each socket of the current request, the reason that it was refused, or ``None``."""
 
 
 def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
-    """Return why nothing is sent to an address; ``None`` where it may be.
+    """Return the kind of a forbidden address, or ``None`` if requests to it are allowed.
 
     Parameters
     ----------
@@ -142,10 +122,12 @@ def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
     inner = _inner(address)
     if any(one in network for network in allow for one in (address, inner)):
         return None
-    if isinstance(inner, IPv4Address):
-        return next((name for block, name in _FORBIDDEN_4.items() if inner in block), None)
-    name = next((name for block, name in _FORBIDDEN_6.items() if inner in block), None)
-    return name or (None if inner in _GLOBAL_6 else "reserved")
+    is_global = isinstance(inner, IPv4Address) or inner in _GLOBAL_6
+    if is_global and not any(inner in block for block in _BLOCKS):
+        return None
+    kinds = ("loopback", "link_local", "multicast", "private")
+    kind = next((kind for kind in kinds if getattr(inner, f"is_{kind}")), "reserved")
+    return kind.replace("_", "-")
 
 
 def _inner(address: Address) -> Address:
@@ -158,7 +140,7 @@ def _inner(address: Address) -> Address:
 
 
 def origin(url: URL) -> str:
-    """Return scheme, host and port: what of a URL messages and logs may have.
+    """Return scheme, host and port, the parts of a URL that messages and logs may contain.
 
     Examples
     --------
@@ -169,21 +151,21 @@ def origin(url: URL) -> str:
 
 
 def checked_url(text: str | URL, allow: Sequence[Network] = ()) -> URL:
-    """Return a URL that may be requested, as far as that can be told before its name is looked up.
+    """Return a URL after all checks that are possible before the look-up of its name.
 
     Raises
     ------
     ForbiddenAddressError
-        When it is not absolute or neither http nor https, has credentials, a host that cannot be
-        one, a number in a form that programs read differently, or a forbidden address.
+        If the URL is not absolute, neither http nor https, has credentials, an invalid host, a
+        number in a form that programs read differently, or a forbidden address.
 
     Examples
     --------
     >>> checked_url("http://0x7f.1/")
     Traceback (most recent call last):
      ...
-    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://0x7f.1: its host is an IP address \
-in an unusual form. Write it as four decimal numbers.
+    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://0x7f.1: its host is an IP \
+address in an unusual form. Write it as four decimal numbers.
     """
     try:
         url = URL(text)
@@ -191,46 +173,41 @@ in an unusual form. Write it as four decimal numbers.
     except ValueError as error:
         problem = Problem("it is not a URL", Place("the URL"), "Write `https://`, host and path.")
         raise ForbiddenAddressError(problem) from error
-    if url.scheme not in ("http", "https"):
-        remedy = "Write a whole URL that begins with `https://` or `http://`."
-        raise ForbiddenAddressError(Problem("neither http nor https", place, remedy))
-    if url.user is not None or url.password is not None:
-        remedy = "Leave them out; requests of the broker are signed."
-        raise ForbiddenAddressError(Problem("a URL with credentials", place, remedy))
     host = url.raw_host or ""
-    if not url.port or not _is_host(host):
-        remedy = "Write the name or address of a host."
-        raise ForbiddenAddressError(Problem("its host or its port is invalid", place, remedy))
-    try:
-        address = ip_address(host)
-    except ValueError:
-        if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
-            what = "its host is an IP address in an unusual form"
+    if url.scheme not in ("http", "https"):
+        what, remedy = "neither http nor https", "Write a URL that begins with `https://`."
+    elif url.user is not None or url.password is not None:
+        what, remedy = "a URL with credentials", "Remove them; the broker signs its requests."
+    elif not url.port or not _is_host(host):
+        what, remedy = "its host or its port is invalid", "Write the name or address of a host."
+    else:
+        try:
+            refused, remedy = _refused(ip_address(host), allow), _REMEDY
+        except ValueError:
+            is_number = _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2])
+            refused = "its host is an IP address in an unusual form" if is_number else None
             remedy = "Write it as four decimal numbers."
-            raise ForbiddenAddressError(Problem(what, place, remedy)) from None
-        return url
-    _check(address, allow, place)
-    return url
+        if refused is None:
+            return url
+        what = refused
+    raise ForbiddenAddressError(Problem(what, place, remedy))
 
 
 def _is_host(host: str) -> bool:
-    """Whether a text can be looked up; Python raises other errors where it cannot."""
-    if ":" in host:
-        return True  # the URL's parser has read the address
+    """Whether a host can be looked up; for others, Python's look-up raises various errors."""
     labels = host.removesuffix(".").split(".")
-    return len(host) <= _NAME_CHARACTERS and all(map(_LABEL.fullmatch, labels))
+    is_name = len(host) <= _NAME_CHARACTERS and all(map(_LABEL.fullmatch, labels))
+    return ":" in host or is_name  # The parser of the URL has checked an IPv6 address.
 
 
-def _check(address: Address, allow: Sequence[Network], place: Place) -> None:
-    """Raise an error where nothing may be sent to an address."""
-    if why := forbidden(address, allow):
-        what = f"nothing is sent to {address}, which is {why}"
-        remedy = f"Name a public address, or start graphmatch with --allow {address}."
-        raise ForbiddenAddressError(Problem(what, place, remedy))
+def _refused(address: Address, allow: Sequence[Network]) -> str | None:
+    """Return the reason that requests to an address are refused, if they are."""
+    kind = forbidden(address, allow)
+    return f"nothing is sent to {address}, which is {kind}" if kind else None
 
 
 def http_date(text: str | None) -> datetime | None:
-    """Return the time of a header; ``None`` for one that cannot be read.
+    """Return the time of a header, or ``None`` if the header is invalid.
 
     Examples
     --------
@@ -246,13 +223,13 @@ def http_date(text: str | None) -> datetime | None:
     return date.replace(tzinfo=UTC) if date.tzinfo is None else date
 
 
-def retry_after(text: str | None, now: datetime, most: timedelta) -> timedelta | None:
-    """Return how long a ``Retry-After`` asks to wait; ``None`` where it cannot be read.
+def retry_after(text: str | None, now: datetime, limit: timedelta) -> timedelta | None:
+    """Return the wait that a ``Retry-After`` asks for, or ``None`` if the header is invalid.
 
     Parameters
     ----------
-    most
-        A longer one is taken for a mistake: this is returned.
+    limit
+        Maximum result. A longer wait is probably a mistake.
 
     Examples
     --------
@@ -265,9 +242,9 @@ def retry_after(text: str | None, now: datetime, most: timedelta) -> timedelta |
     """
     text = (text or "").strip()
     if re.fullmatch("[0-9]{1,18}", text):
-        return timedelta(seconds=min(float(text), most.total_seconds()))
+        return timedelta(seconds=min(float(text), limit.total_seconds()))
     until = http_date(text)
-    return None if until is None else min(max(until - now, timedelta()), most)
+    return None if until is None else min(max(until - now, timedelta()), limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,22 +253,20 @@ class Reply:
 
     Parameters
     ----------
-    status, headers
-        As HTTP has them.
     body
-        As much as was asked for.
-    cut
-        Whether there was, or should have been, more of it.
+        The body, up to the limit of the request.
+    truncated
+        Whether the rest of the body is missing.
     url
-        Who answered: the last hop.
+        URL of the last hop.
     hops
-        The redirects that were followed: the status of each, and where it led.
+        The followed redirects: the status of each, and its target.
     """
 
     status: int
     headers: CIMultiDictProxy[str]
     body: bytes
-    cut: bool
+    truncated: bool
     url: str
     hops: tuple[tuple[int, str], ...] = ()
 
@@ -299,19 +274,19 @@ class Reply:
 class HttpClient:
     """Requests to addresses that users name; an async context manager.
 
-    It takes no proxies, passwords or cookies from its environment, and keeps none. It has no limit
-    of its own for how many requests run: whoever sends bounds that.
+    It uses no proxies, passwords or cookies of its environment, and stores none. It does not limit
+    the number of concurrent requests; its callers do.
 
     Parameters
     ----------
     allow
-        Networks that it may reach though they are not public, such as ``127.0.0.0/8``.
+        Networks that it may reach although they are not public, such as ``127.0.0.0/8``.
     connect_seconds, total_seconds
-        How long a request may take; each hop of a redirect is one.
+        Time limits of a request. Each hop of a redirect is a request.
     tls
-        What certificates to trust; without it, those of the system.
+        Trusted certificates; by default, those of the system.
     resolver
-        What looks up names; without it, the system.
+        Resolver of names; by default, the system's.
 
     Examples
     --------
@@ -322,9 +297,9 @@ class HttpClient:
     >>> asyncio.run(example())
     Traceback (most recent call last):
      ...
-    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is sent to \
-169.254.169.254, which is link-local. Name a public address, or start graphmatch with \
---allow 169.254.169.254.
+    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is \
+sent to 169.254.169.254, which is link-local. Name a public address, or have the operator allow \
+your network.
     """
 
     def __init__(
@@ -339,6 +314,8 @@ class HttpClient:
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
         self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=connect_seconds)
         self._tls, self._resolver = tls, resolver
+        self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
+        """Return `checked_url` of a URL, with the exceptions of this client."""
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -346,7 +323,7 @@ class HttpClient:
             socket_factory=self._socket,
             resolver=self._resolver,
             ssl=True if self._tls is None else self._tls,
-            limit=0,  # waiting for a free connection would count as the host's being slow
+            limit=0,  # A wait for a free connection would count as a slow host.
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -357,38 +334,26 @@ class HttpClient:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._session is not None:
-            await self._session.close()
+    async def __aexit__(self, *_: object) -> None:
+        await self.session.close()
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """What makes the requests, for those who need more than `request` has."""
+        """The session that makes the requests."""
         if self._session is None:
-            what, remedy = "it is not open", "Use it in `async with`."
-            raise UnreachableError(Problem(what, Place("client"), remedy))
+            what, remedy = "the client is not open", "Use it in `async with`."
+            raise UnreachableError(Problem(what, Place("HTTP client"), remedy))
         return self._session
 
     def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
         """Return a socket for an address that is about to be connected to."""
         family, kind, protocol, _, address = info
         opened = _opened.get([])
-        try:
-            _check(ip_address(str(address[0])), self._allow, Place("connection"))
-        except ForbiddenAddressError as error:
-            opened.append(error)
-            raise _RefusedError(errno.EACCES, error.problem.what) from error
-        opened.append(None)
+        refused = _refused(ip_address(str(address[0])), self._allow)
+        opened.append(refused)
+        if refused is not None:
+            raise _RefusedError(errno.EACCES, refused)
         return socket.socket(family=family, type=kind, proto=protocol)
-
-    def check(self, url: str | URL) -> URL:
-        """Return a URL, or raise what `checked_url` raises, with this client's exceptions."""
-        return checked_url(url, self._allow)
 
     async def request(
         self,
@@ -397,114 +362,88 @@ class HttpClient:
         *,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        most: int = REPLY_BYTES,
+        limit: int = REPLY_BYTES,
         redirects: int = 0,
         whole: bool = True,
     ) -> Reply:
-        """Send a request, and return the answer, whatever its status.
+        """Send a request, and return the answer with any status.
 
         Parameters
         ----------
-        most
-            How many bytes of the answer's body to read, after decompression; the rest is dropped
-            with the connection.
+        limit
+            Maximum number of bytes to read of the answer's body, after decompression. The rest is
+            dropped with the connection.
         redirects
-            How many redirects of a GET or HEAD to follow; where there are more, the last answer
-            is the redirect itself. ``Authorization`` and ``Cookie`` go to the first host only.
+            Maximum number of redirects to follow. After that, the redirect is the answer. A POST
+            only follows 307 and 308. ``Authorization`` and ``Cookie`` only go to the first origin.
         whole
             Whether a body that breaks off, or comes too slowly, is an error.
 
         Raises
         ------
         ForbiddenAddressError
-            When nothing is sent to the address, or to that of a hop.
+            If the address of the URL, or of a hop, is forbidden.
         UnreachableError
-            When no answer came.
+            If there was no answer.
         """
         hop, sent = self.check(url), CIMultiDict(headers or {})
         hops: list[tuple[int, str]] = []
         while True:
-            reply = await self._once(method, hop, body, sent, most, whole)
-            to = reply.headers.get("Location") if reply.status in _REDIRECTS else None
-            if to is None or len(hops) >= redirects or method not in ("GET", "HEAD"):
-                break
+            opened: list[str | None] = []
+            token = _opened.set(opened)
             try:
-                after = hop.join(URL(to))
+                async with self.session.request(
+                    method, hop, data=body, headers=sent, allow_redirects=False
+                ) as response:
+                    start, truncated = await _start(response, limit, whole=whole)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
+                    raise _error(ForbiddenAddressError, hop, opened[0], _REMEDY) from error
+                raise _error(UnreachableError, hop, self._reason(error), _LATER) from error
+            finally:
+                _opened.reset(token)
+            status, to = response.status, response.headers.get("Location")
+            is_redirect = to is not None and status in _REDIRECTS.get(method, _REPEATED)
+            if not is_redirect or len(hops) >= redirects:
+                return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
+            try:
+                after = self.check(hop.join(URL(to or "")))
             except ValueError as error:
                 what = "its redirect leads to no URL"
-                raise UnreachableError(Problem(what, Place(origin(hop)), _LATER)) from error
-            after = self.check(after)
+                raise _error(UnreachableError, hop, what, _LATER) from error
             if after.origin() != hop.origin():
                 for name in _PRIVATE_HEADERS:
                     sent.popall(name, None)
             hop = after
-            hops.append((reply.status, str(hop)))
-        return Reply(reply.status, reply.headers, reply.body, reply.cut, reply.url, tuple(hops))
-
-    async def _once(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | None,
-        headers: CIMultiDict[str],
-        most: int,
-        whole: bool,
-    ) -> Reply:
-        """Send one request, following nothing."""
-        if self._session is None:
-            msg = "a client is used in `async with`"
-            raise RuntimeError(msg)
-        opened: list[ForbiddenAddressError | None] = []
-        token = _opened.set(opened)
-        try:
-            async with self._session.request(
-                method, url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                try:
-                    start, cut = await _start(response, most)
-                except (aiohttp.ClientError, TimeoutError, OSError):
-                    if whole:
-                        raise
-                    start, cut = b"", True
-                if cut:
-                    response.close()
-                return Reply(response.status, response.headers, start, cut, str(url))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            refused = [one for one in opened if one is not None]
-            if refused and len(refused) == len(opened):  # else there was an address to try again
-                problem = replace(refused[0].problem, where=Place(origin(url)))
-                raise ForbiddenAddressError(problem) from error
-            problem = Problem(self._reason(error), Place(origin(url)), _LATER)
-            raise UnreachableError(problem) from error
-        finally:
-            _opened.reset(token)
+            hops.append((status, str(hop)))
 
     def _reason(self, error: Exception) -> str:
-        """Return what went wrong, without what the other side says, or the URL's path."""
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            return "the host's name cannot be looked up"
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            said = getattr(error.certificate_error, "verify_message", "")
-            return f"the host's certificate is not trusted: {said or 'it cannot be verified'}"
-        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-            return "no TLS connection was made"
-        if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"there was no connection within {self._timeout.connect:g} seconds"
-        if isinstance(error, TimeoutError):
-            return f"there was no whole answer within {self._timeout.total:g} seconds"
-        if isinstance(error, aiohttp.ServerDisconnectedError):
-            return "the connection was closed"
+        """Return the reason of a failure, without text of the other side or the URL's path."""
+        for kind, text in _REASONS:
+            if isinstance(error, kind):
+                return text.format(self._timeout, error)
         if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
             return f"the connection failed: {os.strerror(error.errno)}"
         return "the answer is not valid HTTP"
 
 
-async def _start(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, bool]:
-    """Return the start of a body, and whether there is more of it."""
+def _error(kind: type[TransportError], url: URL, what: str, remedy: str) -> TransportError:
+    return kind(Problem(what, Place(origin(url)), remedy))
+
+
+async def _start(
+    response: aiohttp.ClientResponse, limit: int, *, whole: bool
+) -> tuple[bytes, bool]:
+    """Return the start of a body, and whether there is more of it; close the connection then."""
     start = bytearray()
-    while len(start) <= most:
-        piece = await response.content.read(most + 1 - len(start))
-        if not piece:
-            return bytes(start), False
-        start += piece
-    return bytes(start[:most]), True
+    try:
+        while len(start) <= limit:
+            piece = await response.content.read(limit + 1 - len(start))
+            if not piece:
+                return bytes(start), False
+            start += piece
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        if whole:
+            raise
+    response.close()
+    return bytes(start[:limit]), True

@@ -1,14 +1,9 @@
-"""A WebSub hub for our own topics: the feeds of matches.
+"""The WebSub hub of the broker's own topics, the Atom feeds of matches.
 
-It does not listen: `graphmatch.broker.api.websub` calls `Hub.request` for a POST, and sends back
-its `Response`; `graphmatch.broker.feeds.websub_service` calls `Hub.begin` every few seconds.
-
-Each topic has a version, which rises with what is new. What a callback was sent is kept as a
-version, too: so what comes while the hub is down is sent when it is there again, and several
-changes are one delivery. The whole document of a topic is sent, as it is then, signed with
-HMAC-SHA256 where there is a secret.
-
-Limits: all callbacks are in memory. One process is the hub of a store.
+A request of a subscriber is stored with its callback. The requests to callbacks are deliveries of
+the outbox, with its claims, retries and circuit breakers: ``websub.verify`` verifies the intent of
+a subscriber, ``websub`` sends the match feed, and ``websub.denied`` announces the end of a topic.
+A feed is made when it is sent, so several matches are one delivery.
 
 Source: W3C WebSub (recommendation of 2018).
 """
@@ -16,405 +11,267 @@ Source: W3C WebSub (recommendation of 2018).
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 import secrets
-from collections import defaultdict
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from functools import lru_cache
-from io import BytesIO
-from typing import Any, Protocol
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-import aiohttp
+from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
+from yarl import URL
 
-from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.app.security import read_key
+from graphmatch.broker.db.delivery_queries import add_delivery, fail_waiting
+from graphmatch.broker.db.tables import (
+    WAITING,
+    deliveries,
+    matches,
+    subscriptions,
+    websub_callbacks,
+)
+from graphmatch.broker.models.attempt import RetryDecision
+from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.times import millis
+from graphmatch.broker.outbox.match_feed import atom
+from graphmatch.broker.outbox.senders import HubRequest
 from graphmatch.broker.outbox.websub_protocol import (
-    ADDRESS,
     LEASE,
-    SECONDS,
-    VERIFY_TRIES,
-    Mode,
-    RecordCache,
-    Records,
     Response,
     hub_links,
+    hub_of,
     is_address,
     sign,
 )
-from semantic.clock import Clock, utc_now
+from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import host_of
 
-LEAST_LEASE, MOST_LEASE = timedelta(minutes=5), timedelta(days=30)
-RETRIES = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
-"""How long a hub waits after each delivery that failed; after the last it gives that one up."""
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, RowMapping, Select
+
+KINDS = CONTENT, VERIFY, DENIED = "websub", "websub.verify", "websub.denied"
+"""Kinds of deliveries to callbacks."""
+MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
 SECRET_BYTES = 200
-"""A secret has to be shorter."""
-CALLBACKS_PER_TOPIC, CALLBACKS_PER_HOST = 10_000, 1_000
-AT_ONCE, PER_HOST = 100, 2
-"""So many requests are under way at once, and to one host."""
-
-
-@dataclass(frozen=True, slots=True)
-class Callback:
-    """Somebody's subscription at our hub.
-
-    Parameters
-    ----------
-    secret
-        What content is signed with, if anything.
-    version
-        Of the topic when it was first asked for.
-    until
-        When it ends; ``None`` before it was verified.
-    pending, wanted, new_secret
-        What was asked for, and has not been verified yet; for how many seconds, with what secret.
-    due_at, tries
-        When that is to be verified, and how often it was tried.
-    """
-
-    topic: str
-    callback: str
-    version: int = 0
-    secret: str | None = field(default=None, repr=False)
-    until: datetime | None = None
-    pending: Mode | None = None
-    wanted: int = 0
-    new_secret: str | None = field(default=None, repr=False)
-    due_at: datetime | None = None
-    tries: int = 0
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What it is known by."""
-        return (self.topic, self.callback)
-
-
-@dataclass(frozen=True, slots=True)
-class HubDelivery:
-    """What a callback was sent, or is to be sent.
-
-    Parameters
-    ----------
-    version
-        Of the topic.
-    due_at
-        When it is to be sent; ``None``: it was.
-    tries
-        How often it was tried.
-    """
-
-    topic: str
-    callback: str
-    version: int
-    due_at: datetime | None = None
-    tries: int = 0
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What it is known by."""
-        return (self.topic, self.callback)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What a topic says now."""
-
-    body: bytes
-    content_type: str
-    version: int
-
-
-class Topics(Protocol):
-    """Our own topics."""
-
-    async def versions(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return which versions topics have; one that is none, or has ended, is left out."""
-
-    async def document(self, topic: str) -> Document | None:
-        """Return what a topic says now; ``None`` where it is none, or has ended."""
+"""Limit of a secret, which must be shorter."""
+CALLBACKS_PER_TOPIC = 1_000
+ROUND_SECONDS, PAUSE_SECONDS = 5.0, 1.0
+"""Longest and shortest time between two rounds; matches in between are sent together."""
+_TOPIC = re.compile(
+    r"(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{1,100})",
+    re.ASCII,
+)
+_TABLE = websub_callbacks.c
+_LAST = (
+    select(func.coalesce(func.max(matches.c.seq), 0))
+    .where(matches.c.subscription == subscriptions.c.number)
+    .scalar_subquery()
+)
+_MINE = exists().where(deliveries.c.callback == _TABLE.id, WAITING)
+_IS_SENT, _IS_ASKED = (
+    _MINE.where(deliveries.c.kind == CONTENT),
+    _MINE.where(deliveries.c.kind != CONTENT),
+)
 
 
 class Hub:
-    """Takes subscriptions to our own topics, verifies them, and delivers what is new.
+    """Accepts requests for the broker's topics, and adds the deliveries to their callbacks.
 
     Parameters
     ----------
-    address
-        The hub's own address.
-    session
-        The HTTP client; redirects are never followed.
-    callbacks, deliveries
-        Where they are kept.
-    topics
-        Our topics.
+    on_delivery
+        Called after deliveries were added, to wake the dispatcher.
     """
 
-    def __init__(
-        self,
-        address: str,
-        session: aiohttp.ClientSession,
-        callbacks: Records[Callback],
-        deliveries: Records[HubDelivery],
-        topics: Topics,
-        *,
-        clock: Clock = utc_now,
-        seconds: float = SECONDS,
-        supervisor: Supervisor | None = None,
-    ) -> None:
-        self._address, self._session, self._topics = address, session, topics
-        self._clock, self._supervisor = clock, supervisor or Supervisor()
-        self._timeout = aiohttp.ClientTimeout(total=seconds)
-        self._callbacks, self._deliveries = RecordCache(callbacks), RecordCache(deliveries)
-        self._all = asyncio.Semaphore(AT_ONCE)
-        self._hosts = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(PER_HOST))
-        self._tasks: dict[tuple[str, ...], asyncio.Task[None]] = {}
+    def __init__(self, broker: Broker, on_delivery: Callable[[], object]) -> None:
+        self._broker, self._on_delivery = broker, on_delivery
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def start(self) -> None:
-        """Load what is kept."""
-        await self._callbacks.load()
-        await self._deliveries.load()
+    async def run(self, stop: asyncio.Event) -> None:
+        """Add deliveries for new matches, ended leases and ended topics, until `stop` is set."""
+        self._loop = asyncio.get_running_loop()
 
-    def callbacks(self, topic: str | None = None) -> list[Callback]:
-        """Return the subscriptions that are in force, of one topic or of all."""
-        now = self._clock()
-        every = (c for c in self._callbacks if c.until is not None and c.until > now)
-        return [c for c in every if topic is None or c.topic == topic]
+        async def round() -> float:
+            await self.update()
+            await asyncio.sleep(PAUSE_SECONDS)
+            return ROUND_SECONDS
 
-    @property
-    def deliveries(self) -> Sequence[HubDelivery]:
-        """Return what waits to be delivered."""
-        return [one for one in self._deliveries if one.due_at is not None]
+        await self._broker.supervisor.repeat("WebSub hub", round, stop, self._woken)
+
+    def wake(self, _numbers: Sequence[int] = ()) -> None:
+        """Begin a round soon, because there are new matches; any thread may call it."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     async def request(self, form: Mapping[str, str]) -> Response:
-        """Answer a POST to the hub; `begin` verifies what it asks for."""
+        """Answer a POST of a subscriber; its intent is verified later."""
         mode, topic = form.get("hub.mode"), form.get("hub.topic", "")
         callback, secret = form.get("hub.callback", ""), form.get("hub.secret") or None
-        lease = form.get("hub.lease_seconds", "")
+        lease = form.get("hub.lease_seconds") or str(LEASE // timedelta(seconds=1))
         if mode not in ("subscribe", "unsubscribe"):
-            return Response(400, b"hub.mode has to be subscribe or unsubscribe")
+            return Response(400, b"hub.mode must be subscribe or unsubscribe")
         if not is_address(callback) or "@" in urlsplit(callback).netloc:
-            return Response(400, b"hub.callback has to be an http or https address")
+            return Response(400, b"hub.callback must be an http or https URL")
         if secret is not None and len(secret.encode("utf-8", "replace")) >= SECRET_BYTES:
-            return Response(400, b"hub.secret has to be shorter than 200 bytes")
-        if lease and not re.fullmatch(r"[0-9]{1,9}", lease):
-            return Response(400, b"hub.lease_seconds has to be a number of seconds")
-        version = (await self._topics.versions([topic])).get(topic)
-        known = self._callbacks.get(topic, callback)
-        if mode == "subscribe" and version is None:
-            return Response(404, b"hub.topic is no topic of this hub")
-        if known is None:
-            if mode == "unsubscribe":
-                return Response(404, b"there is no such subscription")
-            if self._is_full(topic, callback):
+            return Response(400, b"hub.secret must be shorter than 200 bytes")
+        if not re.fullmatch(r"[0-9]{1,9}", lease):
+            return Response(400, b"hub.lease_seconds must be a number of seconds")
+        limits = (each // timedelta(seconds=1) for each in (MIN_LEASE, MAX_LEASE))
+        seconds = sorted((*limits, int(lease)))[1]
+        pending = {"mode": mode, "lease_seconds": seconds, "secret": secret}
+        answer = await self._broker.store.write(partial(self._add, topic, callback, pending))
+        self._on_delivery()
+        return answer
+
+    def _add(self, topic: str, callback: str, pending: dict[str, Any], db: Connection) -> Response:
+        """Store a request, and add the delivery that verifies it."""
+        key = blake2b(f"{topic}\0{callback}".encode("utf-8", "replace"), digest_size=16).digest()
+        known = db.execute(select(websub_callbacks).where(_TABLE.key == key)).mappings().first()
+        subscription, now = _subscription_of(db, topic), millis(self._broker.clock())
+        if pending["mode"] == "subscribe" and subscription is None:
+            return Response(404, b"hub.topic is not a topic of this hub")
+        if known is None and (pending["mode"] == "unsubscribe" or subscription is None):
+            return Response(404, b"there is no such subscription")
+        if known is None and subscription is not None:
+            number = subscription["number"]
+            count = select(func.count()).where(_TABLE.subscription == number)
+            if (db.scalar(count) or 0) >= CALLBACKS_PER_TOPIC:
                 return Response(429, b"there are too many subscriptions")
-        wanted = int(lease) if lease else int(LEASE.total_seconds())
-        await self._callbacks.save(
-            replace(
-                known or Callback(topic, callback, version or 0),
-                pending="subscribe" if mode == "subscribe" else "unsubscribe",
-                wanted=wanted,
-                new_secret=secret,
-                due_at=self._clock(),
-                tries=0,
-            )
-        )
+            row = {"subscription": number, "topic": topic, "callback": callback, "key": key}
+            db.execute(insert(websub_callbacks).values(**row, version=subscription["last"]))
+        stored = update(websub_callbacks).where(_TABLE.key == key).values(pending=pending)
+        id, number = db.execute(stored.returning(_TABLE.id, _TABLE.subscription)).one()
+        verifying = (deliveries.c.callback == id, deliveries.c.kind == VERIFY, WAITING)
+        if not db.execute(update(deliveries).where(*verifying).values(due_at=now)).rowcount:
+            add_delivery(db, number, VERIFY, _host(callback), now, id)
         return Response(202)
 
-    def _is_full(self, topic: str, callback: str) -> bool:
-        host = _host(callback)
-        of_topic = sum(c.topic == topic for c in self._callbacks)
-        of_host = sum(_host(c.callback) == host for c in self._callbacks)
-        return of_topic >= CALLBACKS_PER_TOPIC or of_host >= CALLBACKS_PER_HOST
+    async def update(self) -> None:
+        """Add the deliveries that are due, and remove callbacks whose lease or topic has ended."""
+        store, now = self._broker.store, millis(self._broker.clock())
+        if await store.read(lambda db: db.execute(_due(now)).first()):
+            await store.write(partial(_update, now=now))
+            self._on_delivery()
 
-    async def begin(self) -> None:
-        """Begin what is to be done now, without waiting for others: one that is slow holds up none.
 
-        What was asked for is verified, and what is new delivered; those whose time is over are
-        dropped, and those whose topic has ended are told so.
-        """
-        keys, now = [each.key for each in self._callbacks], self._clock()
-        versions = await self._topics.versions({topic for topic, _ in keys})
-        for key in keys:
-            if (each := self._callbacks.get(*key)) is None:
-                continue
-            is_over = each.until is None or each.until <= now
-            version = versions.get(each.topic)
-            if version is None:
-                self._do("end", each.key, self._end(each))
-            elif each.pending is None and is_over:
-                await self._forget(each)
-            elif not is_over:
-                await self._compare(each, version, now)
-            if version is not None and each.pending and each.due_at and each.due_at <= now:
-                self._do("verify", each.key, self._verify(each))
-        for delivery in self.deliveries:
-            if delivery.due_at is not None and delivery.due_at <= now:
-                self._do("deliver", delivery.key, self._deliver(delivery))
+def _host(callback: str) -> str:
+    return host_of({"kind": CONTENT, "url": callback})
 
-    async def work(self) -> None:
-        """Do what is to be done now, and wait until it is done."""
-        await self.begin()
-        if self._tasks:
-            await asyncio.wait(self._tasks.values())
 
-    async def stop(self, seconds: float) -> None:
-        """Let requests end for a while; what is not sent then is sent after the next start."""
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=seconds)
-        late = list(self._tasks.values())
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
+    """Return the subscription of a topic, unless it has ended or the key is wrong."""
+    parts = _TOPIC.fullmatch(topic)
+    if parts is None:
+        return None
+    alive = (subscriptions.c.id == parts[2], subscriptions.c.state != "ended")
+    chosen = select(subscriptions, _LAST.label("last")).where(*alive)
+    row = db.execute(chosen).mappings().one_or_none()
+    is_valid = row and secrets.compare_digest(read_key(row["ticket"], row["id"]), parts[3])
+    return row if is_valid else None
 
-    def _do(self, what: str, key: tuple[str, ...], work: Coroutine[Any, Any, None]) -> None:
-        """Do something in a task of its own, unless it is being done."""
-        name = (what, *key)
-        if name in self._tasks:
-            work.close()
-            return
 
-        async def done() -> None:
-            try:
-                with self._supervisor.round("WebSub hub"):
-                    await work
-            finally:
-                del self._tasks[name]
+def _due(now: int) -> Select[Any]:
+    """Return the query of callbacks that need a delivery, or have ended."""
+    over = and_(or_(_TABLE.expires_at.is_(None), _TABLE.expires_at <= now), ~_IS_ASKED)
+    denied = _MINE.where(deliveries.c.kind == DENIED)
+    ended = and_(subscriptions.c.state == "ended", ~denied)
+    behind = and_(_TABLE.expires_at > now, _TABLE.version < _LAST, ~_IS_SENT)
+    columns = (websub_callbacks, subscriptions.c.state, _LAST.label("last"))
+    joined = select(*columns).join(subscriptions, subscriptions.c.number == _TABLE.subscription)
+    return joined.where(or_(over, ended, behind))
 
-        self._tasks[name] = asyncio.create_task(done())
 
-    async def _compare(self, callback: Callback, version: int, now: datetime) -> None:
-        """Note that a callback is to get what is new; what waits for it keeps its time."""
-        known = self._deliveries.get(*callback.key)
-        if known is None:
-            known = HubDelivery(callback.topic, callback.callback, callback.version)
-        if known.version < version:
-            due_at = now if known.due_at is None else known.due_at
-            await self._deliveries.save(replace(known, version=version, due_at=due_at))
-
-    async def _end(self, callback: Callback) -> None:
-        """Tell a subscriber that the topic has ended."""
-        parameters = {
-            "hub.mode": "denied",
-            "hub.topic": callback.topic,
-            "hub.reason": "the subscription has ended",
-        }
-        await self._get(callback.callback, parameters)
-        await self._forget(callback)
-
-    async def _forget(self, callback: Callback) -> None:
-        await self._callbacks.remove(callback)
-        waiting = self._deliveries.get(*callback.key)
-        if waiting is not None:
-            await self._deliveries.remove(waiting)
-
-    async def _verify(self, asked: Callback) -> None:
-        """Ask a callback whether it wants what was asked for in its name."""
-        least, most = (int(each.total_seconds()) for each in (LEAST_LEASE, MOST_LEASE))
-        seconds = min(max(asked.wanted, least), most)
-        challenge = secrets.token_urlsafe(32)
-        parameters = {
-            "hub.mode": asked.pending or "",
-            "hub.topic": asked.topic,
-            "hub.challenge": challenge,
-        }
-        if asked.pending == "subscribe":
-            parameters["hub.lease_seconds"] = str(seconds)
-        status, text = await self._get(asked.callback, parameters)
-        if self._callbacks.get(*asked.key) != asked:
-            return  # asked for anew meanwhile
-        calm = replace(asked, pending=None, new_secret=None, due_at=None, tries=0)
-        if 200 <= status < 300 and hmac.compare_digest(text, challenge.encode()):
-            if asked.pending == "unsubscribe":
-                await self._forget(asked)
-            else:
-                until = self._clock() + timedelta(seconds=seconds)
-                await self._callbacks.save(replace(calm, until=until, secret=asked.new_secret))
-        elif (status == 0 or status >= 500) and asked.tries + 1 < VERIFY_TRIES:
-            wait = self._clock() + RETRIES[asked.tries]
-            await self._callbacks.save(replace(asked, tries=asked.tries + 1, due_at=wait))
-        elif asked.until is None:
-            await self._forget(asked)
+def _update(db: Connection, now: int) -> None:
+    for row in db.execute(_due(now)).mappings().all():
+        host = _host(row["callback"])
+        is_over = row["expires_at"] is None or row["expires_at"] <= now
+        mine = update(websub_callbacks).where(_TABLE.id == row["id"])
+        if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
+            db.execute(mine.values(pending={"mode": "denied"}))
+            _stop(db, row["id"], now)
+            add_delivery(db, row["subscription"], DENIED, host, now, row["id"])
+        elif row["state"] == "ended" or is_over:
+            _forget(db, row["id"], now)
         else:
-            await self._callbacks.save(calm)
-
-    async def _get(self, callback: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
-        """Return the status and the text of a callback, status 0 where it cannot be reached."""
-        address = with_parameters(callback, parameters)
-        try:
-            async with (
-                self._hosts[_host(callback)],
-                self._all,
-                self._session.get(
-                    address, allow_redirects=False, timeout=self._timeout
-                ) as response,
-            ):
-                return response.status, await response.content.read(ADDRESS)
-        except (aiohttp.ClientError, OSError, ValueError):
-            return 0, b""
-
-    async def _deliver(self, delivery: HubDelivery) -> None:
-        """Send a topic's document to a callback; what fails waits for its next try."""
-        callback = self._callbacks.get(*delivery.key)
-        if callback is None or callback.until is None or callback.until <= self._clock():
-            return
-        status = version = 0
-        with self._supervisor.record("WebSub hub", f"the delivery to {delivery.callback}"):
-            document = await self._topics.document(delivery.topic)
-            if document is None:
-                return  # `begin` says that the topic has ended
-            version = document.version
-            headers = {
-                "Content-Type": document.content_type,
-                "Link": hub_links(self._address, delivery.topic),
-            }
-            if callback.secret is not None:
-                headers["X-Hub-Signature"] = sign(callback.secret, document.body)
-            with suppress(aiohttp.ClientError, OSError, ValueError):
-                async with (
-                    self._hosts[_host(delivery.callback)],
-                    self._all,
-                    self._session.post(
-                        delivery.callback,
-                        data=BytesIO(document.body),
-                        headers=headers,
-                        allow_redirects=False,
-                        timeout=self._timeout,
-                    ) as response,
-                ):
-                    status = response.status
-        now, known = self._clock(), self._deliveries.get(*delivery.key)  # of a later version, maybe
-        if known is None:
-            return
-        if status == 410:
-            await self._forget(callback)
-        elif 200 <= status < 300:
-            sent = max(version, delivery.version)
-            due_at = None if sent >= known.version else now
-            version = max(sent, known.version)
-            await self._deliveries.save(replace(known, version=version, due_at=due_at, tries=0))
-        elif known.tries >= len(RETRIES):
-            await self._deliveries.save(replace(known, due_at=None, tries=0))
-        else:
-            due_at = now + RETRIES[known.tries]
-            await self._deliveries.save(replace(known, tries=known.tries + 1, due_at=due_at))
+            db.execute(mine.values(version=row["last"]))
+            add_delivery(db, row["subscription"], CONTENT, host, now, row["id"])
 
 
-@lru_cache(maxsize=CALLBACKS_PER_TOPIC)
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or ""
+def _stop(db: Connection, id: int, now: int) -> None:
+    fail_waiting(
+        db, deliveries.c.callback == id, "not sent: the WebSub subscription has ended", now
+    )
 
 
-def with_parameters(address: str, parameters: Mapping[str, str]) -> str:
-    """Return an address with more parameters; those that it has stay.
+def _forget(db: Connection, id: int, now: int) -> None:
+    """Remove a callback, and fail its waiting deliveries."""
+    _stop(db, id, now)
+    db.execute(update(deliveries).where(deliveries.c.callback == id).values(callback=None))
+    db.execute(delete(websub_callbacks).where(_TABLE.id == id))
 
-    Examples
-    --------
-    >>> with_parameters("https://e.org/a?b=c", {"hub.mode": "denied"})
-    'https://e.org/a?b=c&hub.mode=denied'
+
+def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> HubRequest | None:
+    """Return the request of a delivery, or ``None`` if there is nothing to send any more.
+
+    Parameters
+    ----------
+    limit
+        Maximum size of the solutions of one entry, in bytes.
     """
-    parts = urlsplit(address)
-    query = "&".join(filter(None, (parts.query, urlencode(parameters))))
-    return urlunsplit(parts._replace(query=query, fragment=""))
+    known = select(websub_callbacks).where(_TABLE.id == row.callback)
+    one = db.execute(known).mappings().one_or_none()
+    if one is None:
+        return None
+    id, topic, pending = one["id"], one["topic"], one["pending"]
+    parameters = {"hub.topic": topic}
+    if row.kind == DENIED:
+        parameters |= {"hub.mode": "denied", "hub.reason": "the subscription has ended"}
+        return HubRequest(id, str(URL(one["callback"]).extend_query(parameters)))
+    if row.kind == VERIFY:
+        if pending is None:
+            return None
+        challenge = secrets.token_urlsafe(32)
+        parameters |= {"hub.mode": pending["mode"], "hub.challenge": challenge}
+        if pending["mode"] == "subscribe":
+            parameters["hub.lease_seconds"] = str(pending["lease_seconds"])
+        url = str(URL(one["callback"]).extend_query(parameters))
+        return HubRequest(id, url, challenge=challenge, pending=pending)
+    subscription = _subscription_of(db, topic)
+    if subscription is None or one["expires_at"] is None or one["expires_at"] <= now:
+        return None
+    root = topic.partition("/v1/subscriptions/")[0]
+    hub = hub_of(root)
+    body, _ = atom(db, subscription, root, limit, hub)
+    headers = {"Content-Type": "application/atom+xml", "Link": hub_links(hub, topic)}
+    if one["secret"] is not None:
+        headers["X-Hub-Signature"] = sign(one["secret"], body)
+    return HubRequest(id, one["callback"], headers, body, version=subscription["last"])
+
+
+def finish(
+    db: Connection, call: HubRequest, row: ClaimedDelivery, verdict: RetryDecision, now: int
+) -> None:
+    """Apply the final result of a delivery to its callback."""
+    mine = _TABLE.id == call.callback
+    one = db.execute(select(websub_callbacks).where(mine)).mappings().one_or_none()
+    if one is None:
+        return
+    is_taken, pending = verdict is RetryDecision.DELIVERED, call.pending
+    values: dict[str, Any] = {"pending": None}
+    if row.kind == CONTENT and verdict is not RetryDecision.GONE:
+        values = {"version": max(one["version"], call.version)}
+    elif row.kind == VERIFY and one["pending"] != pending:  # There was another request meanwhile.
+        add_delivery(db, row.subscription, VERIFY, row.host, now, call.callback)
+        return
+    elif row.kind == VERIFY and pending and is_taken and pending["mode"] == "subscribe":
+        until = now + pending["lease_seconds"] * 1000
+        values |= {"expires_at": until, "secret": pending["secret"]}
+    elif row.kind != VERIFY or is_taken or one["expires_at"] is None:
+        _forget(db, call.callback, now)
+        return
+    db.execute(update(websub_callbacks).where(mine).values(values))

@@ -4,56 +4,37 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from html.parser import HTMLParser
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from semantic.errors import GraphMatchError
 from semantic.feeds.model import Channel
 
 LEASE = timedelta(days=10)
-"""For how long a subscription is asked for, and given where none is asked for."""
-
-
+"""Default lease of a subscription."""
 VERIFY_TRIES = 3
-"""So often somebody is asked to verify, or to be unsubscribed."""
-
-
+"""Maximum number of requests for one verification, or for the end of a subscription."""
 SECONDS = 10.0
-"""How long one request may take."""
-
-
+"""Time limit of one request, in seconds."""
 METHODS = ("sha1", "sha256", "sha384", "sha512")
-"""Digests of signatures that are accepted, all that the recommendation names; we send SHA-256."""
-
-
+"""Accepted digests of signatures; the hub signs with SHA-256."""
 ADDRESS = 2000
-
-
+"""Maximum length of a URL."""
 _LINK = re.compile(
     r"<([^<>]*)>((?:\s*;\s*[\w!#$%&'*+.^`|~-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s\",;]*))?)*)"
 )
-
-
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s\",;]*)))?")
-
-
 _SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
-
-
 Mode: TypeAlias = Literal["subscribe", "unsubscribe"]
-
-
 Links: TypeAlias = Sequence[tuple[str, str]]
-"""Pairs of a relation and an address."""
+"""Pairs of a relation and a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is to be sent back."""
+    """The answer to a request of a hub or a subscriber."""
 
     status: int
     body: bytes = b""
@@ -62,7 +43,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """The hubs of a document, and what it calls itself."""
+    """The hubs and the topic that a document names."""
 
     hubs: tuple[str, ...] = ()
     topic: str | None = None
@@ -76,57 +57,26 @@ def header_links(values: Iterable[str]) -> Links:
     >>> header_links(['<https://e.org/hub>; rel="hub", </feed>; title="a, b"; rel=self'])
     [('hub', 'https://e.org/hub'), ('self', '/feed')]
     """
-    found = []
+    links = []
     for value in values:
         for target, parameters in _LINK.findall(value[:10_000]):
-            given = _PARAMETER.findall(parameters)
-            names = next((a or b for name, a, b in given if name.lower() == "rel"), "")
-            found += [(name, target.strip()) for name in names.lower().split()]
-    return found
-
-
-class _LinkElements(HTMLParser):
-    """Collects the link elements of a page's head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, str]] = []
-        self._in_body = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._in_body = self._in_body or tag == "body"
-        if tag == "link" and not self._in_body:
-            given = {name: value or "" for name, value in attrs}
-            names = given.get("rel", "").lower().split()
-            self.found += [(name, given.get("href", "").strip()) for name in names]
-
-
-def page_links(text: str) -> Links:
-    """Return the links in the head of a page of HTML.
-
-    Examples
-    --------
-    >>> page_links('<head><link rel=hub href="/hub"></head><body><link rel=self href="/a">')
-    [('hub', '/hub')]
-    """
-    parser = _LinkElements()
-    parser.feed(text)
-    parser.close()
-    return parser.found
+            pairs = _PARAMETER.findall(parameters)
+            names = next((a or b for name, a, b in pairs if name.lower() == "rel"), "")
+            links += [(name, target.strip()) for name in names.lower().split()]
+    return links
 
 
 def discover(address: str, headers: Links, channel: Channel | None = None) -> Discovered:
-    """Find the hubs and the topic of a document: in its headers, or else in what it says itself.
+    """Find the hubs and the topic of a document, in its headers or else in its content.
 
     Parameters
     ----------
     address
-        Where it was fetched: relative addresses are relative to it, and it is the topic where the
-        document does not call itself anything.
+        URL of the document. Relative URLs are relative to it, and it is the default topic.
     headers
-        Of its Link headers; of a page, followed by the links in its head.
+        Links of its Link headers.
     channel
-        What a feed says.
+        Content, if the document is a feed.
 
     Examples
     --------
@@ -134,17 +84,13 @@ def discover(address: str, headers: Links, channel: Channel | None = None) -> Di
     Discovered(hubs=('https://e.org/hub',), topic='https://e.org/feed')
     """
     channel = channel or Channel()
-    hubs = [href for name, href in headers if name == "hub"]
-    selves = [href for name, href in headers if name == "self"]
-    resolved = [_resolved(address, "", href) for href in hubs]
-    if not hubs:
-        resolved = [_resolved(address, channel.base, href) for href in channel.hubs]
-    topics = [_resolved(address, "", href) for href in selves if href]
-    if not selves and channel.self_link:
+    hubs = [_resolved(address, "", href) for name, href in headers if name == "hub"]
+    hubs = hubs or [_resolved(address, channel.base, href) for href in channel.hubs]
+    topics = [_resolved(address, "", href) for name, href in headers if name == "self"]
+    if not topics and channel.self_link:
         topics = [_resolved(address, channel.base, channel.self_link)]
-    topic = next(filter(None, topics), None)
-    found = tuple(dict.fromkeys(hub for hub in resolved if hub is not None))
-    return Discovered(found, topic or address) if found else Discovered()
+    valid = tuple(dict.fromkeys(hub for hub in hubs if hub is not None))
+    return Discovered(valid, next(filter(None, topics), address)) if valid else Discovered()
 
 
 def _resolved(address: str, base: str, href: str) -> str | None:
@@ -156,22 +102,22 @@ def _resolved(address: str, base: str, href: str) -> str | None:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an absolute http or https address that can be asked."""
+    """Whether a text is an absolute http or https URL."""
     try:
         parts = urlsplit(text)
-        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         return False
-    return bool(is_one) and text.isprintable() and " " not in text and len(text) <= ADDRESS
+    return bool(is_web) and text.isprintable() and " " not in text and len(text) <= ADDRESS
 
 
 def hub_of(root: str) -> str:
-    """Return the address of our hub, from what the broker's addresses begin with."""
+    """Return the URL of the broker's hub, from the start of the broker's URLs."""
     return f"{root}/websub"
 
 
 def hub_links(hub: str, topic: str) -> str:
-    """Return the Link header of a topic: publishers send it with each answer, hubs with content.
+    """Return the Link header of a topic, for answers of the publisher and requests of the hub.
 
     Examples
     --------
@@ -193,80 +139,15 @@ def sign(secret: str, body: bytes, method: str = "sha256") -> str:
 
 
 def is_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Whether X-Hub-Signature is that of the body, by any of `METHODS`; in constant time.
+    """Whether X-Hub-Signature is valid for a body, with any of `METHODS`; in constant time.
 
     Examples
     --------
     >>> is_signed("key", b"body", sign("key", b"body", "sha512")), is_signed("key", b"body", None)
     (True, False)
     """
-    found = _SIGNATURE.fullmatch((header or "").strip())
-    if found is None or found[1].lower() not in METHODS:
+    match = _SIGNATURE.fullmatch((header or "").strip())
+    if match is None or match[1].lower() not in METHODS:
         return False
-    right = hmac.new(secret.encode(), body, found[1].lower()).digest()
-    return hmac.compare_digest(right.hex(), found[2].lower())
-
-
-class Keyed(Protocol):
-    """What has a key."""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What it is known by."""
-
-
-R = TypeVar("R", bound=Keyed)
-
-
-class Records(Protocol[R]):
-    """Where leases, callbacks or deliveries are kept, one for each key."""
-
-    async def load(self) -> Sequence[R]:
-        """Return all."""
-
-    async def save(self, record: R) -> None:
-        """Keep one in place of the one with its key."""
-
-    async def remove(self, record: R) -> None:
-        """Remove the one with its key, if there is one."""
-
-
-class RecordCache(Generic[R]):
-    """Records in memory, and in what they are loaded from.
-
-    Memory is first, so that what is done at the same time sees it. What is new and cannot be
-    written is forgotten. Of the rest what is loaded the next time is older then: a hub is asked
-    again, or content is sent again.
-    """
-
-    def __init__(self, records: Records[R]) -> None:
-        self._records = records
-        self._known: dict[tuple[str, ...], R] = {}
-
-    async def load(self) -> None:
-        """Load all."""
-        self._known = {record.key: record for record in await self._records.load()}
-
-    def __iter__(self) -> Iterator[R]:
-        return iter(list(self._known.values()))
-
-    def get(self, *key: str) -> R | None:
-        """Return the one with a key, if there is one."""
-        return self._known.get(key)
-
-    async def save(self, record: R) -> R:
-        """Keep one in place of the one with its key, and return it."""
-        is_new = record.key not in self._known
-        self._known[record.key] = record
-        try:
-            await self._records.save(record)
-        except GraphMatchError:
-            if is_new:
-                self._known.pop(record.key, None)
-            raise
-        return record
-
-    async def remove(self, record: R) -> None:
-        """Remove the one with its key, if there is one."""
-        self._known.pop(record.key, None)
-        await self._records.remove(record)
+    valid = sign(secret, body, match[1].lower()).partition("=")[2]
+    return hmac.compare_digest(valid, match[2].lower())

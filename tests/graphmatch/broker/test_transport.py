@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import email
 import email.header
 import gzip
+import hmac
 import json
 import random
 import socket
@@ -32,28 +34,24 @@ from graphmatch.broker.models.circuit_breaker import (
     OPEN_SECONDS_MOST,
     CircuitBreaker,
 )
-from graphmatch.broker.models.webhook_secret import SignatureError, new_secret, sign
+from graphmatch.broker.models.webhook_secret import SignatureError, key_of, new_secret
 from graphmatch.broker.outbox.retry_policy import next_try
 from graphmatch.broker.outbox.safe_http import (
     REPLY_BYTES,
     ForbiddenAddressError,
     HttpClient,
     Reply,
+    TransportError,
     UnreachableError,
     forbidden,
 )
 from graphmatch.broker.outbox.senders import (
     NTFY_BYTES,
-    PAYLOAD_BYTES,
     REASON_CHARACTERS,
-    EmailSender,
     Message,
-    NtfySender,
+    NetworkSenders,
     SmtpServer,
-    TransportError,
-    WebhookSender,
     checked_mailbox,
-    shortened,
 )
 from tests.graphmatch.broker.harness import (
     LOOPBACK,
@@ -66,7 +64,7 @@ from tests.graphmatch.broker.harness import (
 )
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-SECRET, OTHER = new_secret(), new_secret()
+SECRET = new_secret()
 
 CERTIFICATE = """\
 -----BEGIN CERTIFICATE-----
@@ -94,11 +92,10 @@ WBP1/HnqA3lwG2uiqAAT/5nA072vyHcWNun+YJDU09OVc9icO/Gqs5bk
 def message(**changes: Any) -> Message:
     values: dict[str, Any] = {
         "id": "dlv_1",
-        "subscription": "s1",
         "name": "Floods",
         "title": "Water rises",
         "text": "The river is high.\nStay away.",
-        "payload": b'{"type":"match","data":{"x":"\xc3\xa9"}}',
+        "body": b'{"type":"match","data":{"x":"\xc3\xa9"}}',
         "created": NOW,
         "link": "https://example.org/a",
     }
@@ -134,7 +131,15 @@ async def http() -> AsyncIterator[HttpClient]:
 
 async def post(to: Receiver, http: HttpClient, host: str = "127.0.0.1") -> AttemptResult:
     """Send a message to a webhook."""
-    return await WebhookSender(http, to.url(host=host), [SECRET]).send(message())
+    return await NetworkSenders(http).send(webhook(to.url(host=host)), message())
+
+
+def webhook(url: str) -> dict[str, str]:
+    return {"kind": "webhook", "url": url, "secret": SECRET}
+
+
+def topic(hook: Receiver, **more: str) -> dict[str, str]:
+    return {"kind": "ntfy", "url": hook.url("/topic"), **more}
 
 
 # --- Forbidden addresses -------------------------------------------------------------------------
@@ -347,7 +352,7 @@ async def follow(hook: Receiver, *steps: str, redirects: int = 5, **more: Any) -
 async def test_a_feed_follows_redirects(hook: Receiver) -> None:
     steps, headers = ("/1", "2?x=1", "//localhost:PORT/3"), {"Authorization": "secret"}
     reply = await follow(hook, *steps, headers=headers)
-    assert (reply.status, reply.body, reply.cut) == (200, b"there", False)
+    assert (reply.status, reply.body, reply.truncated) == (200, b"there", False)
     assert reply.url == hook.url("/3", "localhost")
     hops = [hook.url("/1"), hook.url("/2?x=1"), reply.url]
     assert reply.hops == tuple((301, hop) for hop in hops)
@@ -427,7 +432,7 @@ async def test_retry_after_is_read(
     hook: Receiver, http: HttpClient, code: int, value: str, seconds: float | None
 ) -> None:
     hook.answer = status(code, Retry_After=value)
-    outcome = await WebhookSender(http, hook.url(), [SECRET], lambda: NOW).send(message())
+    outcome = await NetworkSenders(http, clock=lambda: NOW).send(webhook(hook.url()), message())
     assert outcome.retry_after == (None if code == 500 else seconds)
 
 
@@ -438,9 +443,8 @@ async def test_a_reason_is_short_and_has_no_secrets(hook: Receiver, http: HttpCl
         return web.Response(status=500, text=f"no,\r\n\x00 {secrets} " + "x" * 9999)
 
     hook.answer = repeat
-    ntfy = NtfySender(http, hook.url("/t"), token="tk_secret")
-    assert "tk_secret" not in repr(ntfy)
-    for outcome, own in ((await post(hook, http), SECRET), (await ntfy.send(message()), "tk_")):
+    ntfy = await NetworkSenders(http).send(topic(hook, token="tk_secret"), message())
+    for outcome, own in ((await post(hook, http), SECRET), (ntfy, "tk_")):
         assert outcome.reason.startswith("500 Internal Server Error: no, ")
         assert len(outcome.reason) < REASON_CHARACTERS + 40
         assert own not in outcome.reason
@@ -470,12 +474,12 @@ async def test_a_body_that_never_ends_counts_as_delivered() -> None:
         url = f"http://127.0.0.1:{port}/"
         with pytest.raises(UnreachableError):
             await http.request("GET", url)
-        outcome = await WebhookSender(http, url, [SECRET]).send(message())
+        outcome = await NetworkSenders(http).send(webhook(url), message())
     assert outcome.verdict is RetryDecision.DELIVERED, "the status says so"
 
 
-@pytest.mark.parametrize("most", [0, 1, REPLY_BYTES, 100_000])
-async def test_a_huge_body_is_cut(hook: Receiver, http: HttpClient, most: int) -> None:
+@pytest.mark.parametrize("limit", [0, 1, REPLY_BYTES, 100_000])
+async def test_a_huge_body_is_truncated(hook: Receiver, http: HttpClient, limit: int) -> None:
     sent = 0
 
     async def pour(request: web.Request) -> web.StreamResponse:
@@ -488,17 +492,17 @@ async def test_a_huge_body_is_cut(hook: Receiver, http: HttpClient, most: int) -
         return response
 
     hook.answer = pour
-    reply = await http.request("GET", hook.url(), most=most)
-    assert (len(reply.body), reply.cut) == (most, True)
+    reply = await http.request("GET", hook.url(), limit=limit)
+    assert (len(reply.body), reply.truncated) == (limit, True)
     assert sent < 50_000_000
 
 
-async def test_a_body_is_cut_after_decompression(hook: Receiver, http: HttpClient) -> None:
+async def test_a_body_is_truncated_after_decompression(hook: Receiver, http: HttpClient) -> None:
     hook.answer = status(200, gzip.compress(bytes(10_000_000)), Content_Encoding="gzip")
-    small = await http.request("GET", hook.url(), most=1000)
-    assert (len(small.body), small.cut) == (1000, True)
-    large = await http.request("GET", hook.url(), most=20_000_000)
-    assert (len(large.body), large.cut) == (10_000_000, False)
+    small = await http.request("GET", hook.url(), limit=1000)
+    assert (len(small.body), small.truncated) == (1000, True)
+    large = await http.request("GET", hook.url(), limit=20_000_000)
+    assert (len(large.body), large.truncated) == (10_000_000, False)
 
 
 async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -537,8 +541,8 @@ async def speak_ssh(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 )
 async def test_a_broken_connection_is_tried_again(talk: Any, reason: str) -> None:
     async with talking(talk) as port, HttpClient(LOOPBACK, total_seconds=1) as http:
-        webhook = WebhookSender(http, f"http://127.0.0.1:{port}/secret-path", [SECRET])
-        outcome = await webhook.send(message())
+        url = f"http://127.0.0.1:{port}/secret-path"
+        outcome = await NetworkSenders(http).send(webhook(url), message())
     assert (outcome.verdict, outcome.status, outcome.reason) == (RetryDecision.RETRY, None, reason)
     assert outcome.host_failed
 
@@ -549,8 +553,7 @@ async def test_a_host_that_cannot_be_reached_is_named(http: HttpClient) -> None:
     with pytest.raises(UnreachableError, match="Connection refused"):
         await http.request("GET", f"http://127.0.0.1:{port}/")
     async with HttpClient(resolver=Names([])) as nowhere:
-        webhook = WebhookSender(nowhere, "https://nowhere.example/", [SECRET])
-        outcome = await webhook.send(message())
+        outcome = await NetworkSenders(nowhere).send(webhook("https://nowhere.example/"), message())
     assert outcome.verdict is RetryDecision.RETRY
     assert outcome.reason == "the host's name cannot be looked up"
 
@@ -580,12 +583,9 @@ async def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLConte
 # --- Signatures ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("secrets", [[SECRET], [SECRET, OTHER], [OTHER, SECRET]])
-async def test_signatures_are_those_of_standard_webhooks(
-    hook: Receiver, http: HttpClient, secrets: list[str]
-) -> None:
+async def test_signatures_are_those_of_standard_webhooks(hook: Receiver, http: HttpClient) -> None:
     for id in ("dlv_1", "dlv_1", "2"):
-        outcome = await WebhookSender(http, hook.url(), secrets).send(message(id=id))
+        outcome = await NetworkSenders(http).send(webhook(hook.url()), message(id=id))
         assert outcome.verdict is RetryDecision.DELIVERED
     assert [one.id for one in hook.got] == ["dlv_1", "dlv_1", "2"]
     for one in hook.got:
@@ -593,17 +593,11 @@ async def test_signatures_are_those_of_standard_webhooks(
         assert one.headers["Content-Type"] == "application/json"
         assert one.headers["User-Agent"].startswith("graphmatch/")
         headers = dict(one.headers)
-        later = str(int(headers["webhook-timestamp"]) + 1)
-        for secret in secrets:
-            receiver = standardwebhooks.Webhook(secret)
-            assert receiver.verify(one.body, headers) == json.loads(message().payload)
-            for body, changed in (
-                (one.body, {"webhook-id": "other"}),
-                (one.body, {"webhook-timestamp": later}),
-                (one.body.replace(b"match", b"patch"), {}),
-            ):
-                with pytest.raises(standardwebhooks.WebhookVerificationError):
-                    receiver.verify(body, headers | changed)
+        signed = f"{one.id}.{headers['webhook-timestamp']}.".encode() + one.body
+        code = hmac.new(base64.b64decode(SECRET.removeprefix("whsec_")), signed, "sha256").digest()
+        assert headers["webhook-signature"] == f"v1,{base64.b64encode(code).decode()}"
+        receiver = standardwebhooks.Webhook(SECRET)
+        assert receiver.verify(one.body, headers) == json.loads(message().body)
         with pytest.raises(standardwebhooks.WebhookVerificationError):
             standardwebhooks.Webhook(new_secret()).verify(one.body, headers)
 
@@ -614,7 +608,7 @@ async def test_signatures_are_those_of_standard_webhooks(
 )
 def test_an_invalid_secret_is_refused(secret: str) -> None:
     with pytest.raises(SignatureError) as caught:
-        sign(secret, "id", NOW, b"")
+        key_of(secret)
     assert len(secret) < 7 or secret[6:] not in str(caught.value)
 
 
@@ -622,14 +616,13 @@ def test_an_invalid_secret_is_refused(secret: str) -> None:
 
 
 async def test_ntfy_gets_a_message_with_headers(hook: Receiver, http: HttpClient) -> None:
-    ntfy = NtfySender(http, hook.url("/topic"), token="tk_1", tags=["ocean", "a,b", "x\r\ny", "+1"])
-    assert (await ntfy.send(message())).verdict is RetryDecision.DELIVERED
+    outcome = await NetworkSenders(http).send(topic(hook, token="tk_1"), message())
+    assert outcome.verdict is RetryDecision.DELIVERED
     [one] = hook.got
     assert (one.method, one.path, one.body.decode()) == ("POST", "/topic", message().text)
-    names = ("Title", "Tags", "Click", "Authorization", "webhook-signature")
+    names = ("Title", "Click", "Authorization", "webhook-signature")
     assert {name: one.headers.get(name) for name in names} == {
         "Title": "Water rises",
-        "Tags": "ocean,+1",
         "Click": "https://example.org/a",
         "Authorization": "Bearer tk_1",
         "webhook-signature": None,
@@ -642,9 +635,8 @@ async def test_hostile_texts_add_no_headers_to_ntfy(hook: Receiver, http: HttpCl
         text="ä" * 5000 + "\ud800",
         link="https://example.org/\r\nTags: skull",
     )
-    assert (
-        await NtfySender(http, hook.url("/topic")).send(hostile)
-    ).verdict is RetryDecision.DELIVERED
+    outcome = await NetworkSenders(http).send(topic(hook), hostile)
+    assert outcome.verdict is RetryDecision.DELIVERED
     [one] = hook.got
     assert not {"Tags", "Click", "Authorization"} & set(one.headers)
     title = str(email.header.make_header(email.header.decode_header(one.headers["Title"])))
@@ -669,7 +661,9 @@ async def send(
         settings = {"security": "none", "seconds": 5, **more}
         host = "localhost" if more.get("tls") else "127.0.0.1"
         server = SmtpServer(host, "broker@example.com", port, **settings)
-        return await EmailSender(server, to).send(sent or message())
+        async with HttpClient() as http:
+            sink = {"kind": "email", "address": to}
+            return await NetworkSenders(http, server).send(sink, sent or message())
 
 
 def parsed(smtp: Smtp) -> EmailMessage:
@@ -678,7 +672,7 @@ def parsed(smtp: Smtp) -> EmailMessage:
 
 
 async def test_an_email_has_its_headers_and_text() -> None:
-    smtp, url = Smtp(), "https://broker.example/unsubscribe?ticket=" + "a_b" * 50
+    smtp, url = Smtp(), "https://broker.example/unsubscribe?key=" + "a_b" * 50
     outcome = await send(smtp, message(unsubscribe=url))
     assert (outcome.verdict, outcome.status) == (RetryDecision.DELIVERED, 250)
     mail = parsed(smtp)
@@ -688,7 +682,8 @@ async def test_an_email_has_its_headers_and_text() -> None:
     assert mail["Date"] == "Fri, 02 Jan 2026 03:04:05 +0000"
     assert mail["Auto-Submitted"] == "auto-generated"
     assert f"\r\nList-Unsubscribe: <{url}>\r\n".encode() in smtp.mails[0], "as one line"
-    text = f"{message().text}\n\nhttps://example.org/a\n\n-- \nFloods\n"
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    text = f"{message().text}\n\nhttps://example.org/a\n\n-- \nFloods\nUnsubscribe: {url}\n"
     assert mail.get_content().replace("\r\n", "\n") == text
     assert [line for line in smtp.said if "@" in line] == [
         "mail FROM:<broker@example.com>",
@@ -757,11 +752,11 @@ async def test_a_hostile_link_adds_no_header() -> None:
         '"a b"@example.org',
     ],
 )
-def test_an_invalid_email_address_is_refused(address: str) -> None:
+async def test_an_invalid_email_address_is_refused(address: str) -> None:
     with pytest.raises(TransportError, match="it is not an e-mail address"):
         checked_mailbox(address)
-    with pytest.raises(TransportError):
-        EmailSender(SmtpServer("127.0.0.1", "broker@example.com"), address)
+    outcome = await send(smtp := Smtp(), to=address)
+    assert (outcome.verdict, smtp.mails) == (RetryDecision.REFUSED, [])
 
 
 @pytest.mark.parametrize(
@@ -790,7 +785,8 @@ async def test_answers_of_smtp_decide_about_a_retry(
     outcome = await send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
     assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
     if says[0].isdigit() and verdict is not RetryDecision.DELIVERED:
-        assert (outcome.status, outcome.reason) == (int(says[:3]), says)
+        assert outcome.status == int(says[:3])
+        assert says[4:] in outcome.reason
     elif verdict is RetryDecision.RETRY:
         assert outcome.reason.startswith("the SMTP server")
 
@@ -809,7 +805,8 @@ async def test_email_is_sent_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]
     assert smtp.mails
     refusing = Smtp({"AUTH": "535 wrong: hunter2"})
     outcome = await send(refusing, security="tls", tls=client, server_tls=server, **login)
-    assert (outcome.verdict, outcome.reason) == (RetryDecision.RETRY, "535 wrong: …")
+    assert (outcome.verdict, outcome.status) == (RetryDecision.RETRY, 535)
+    assert "wrong: …" in outcome.reason
 
 
 async def test_no_email_is_sent_without_the_requested_tls(
@@ -823,7 +820,7 @@ async def test_no_email_is_sent_without_the_requested_tls(
         assert not any(line.startswith("AUTH") for line in smtp.said)
     outcome = await send(smtp := Smtp(), security="tls", server_tls=tls[0])
     assert (outcome.verdict, smtp.mails) == (RetryDecision.RETRY, [])
-    assert outcome.reason.startswith("no TLS with the SMTP server: self")
+    assert "self" in outcome.reason
     with pytest.raises(TransportError, match="without TLS"):
         SmtpServer("127.0.0.1", "broker@example.com", security="none", user="broker")
     server = SmtpServer("127.0.0.1", "broker@example.com", user="broker", password="hunter2")
@@ -834,7 +831,9 @@ async def test_addresses_in_other_scripts_need_smtputf8() -> None:
     smtp = Smtp(extensions=("SMTPUTF8", "8BITMIME"))
     assert (await send(smtp, to="jörg@example.org")).verdict is RetryDecision.DELIVERED
     assert parsed(smtp)["To"] == "jörg@example.org"
-    assert (await send(Smtp(), to="jörg@example.org")).verdict is RetryDecision.REFUSED
+    smtp = Smtp()
+    assert (await send(smtp, to="jörg@example.org")).verdict is RetryDecision.RETRY
+    assert not smtp.mails
 
 
 # --- Retries -------------------------------------------------------------------------------------
@@ -890,70 +889,3 @@ def test_a_breaker_is_open_for_longer_after_each_failure() -> None:
     assert waits[:4] == [OPEN_SECONDS, 2 * OPEN_SECONDS, 4 * OPEN_SECONDS, 8 * OPEN_SECONDS]
     assert max(waits) == waits[-1] == OPEN_SECONDS_MOST
     assert opened(5000).open_until == seconds(OPEN_SECONDS_MOST)
-
-
-# --- Payloads ------------------------------------------------------------------------------------
-
-LINK = "https://broker.example/v1/deliveries/1"
-
-
-def payload(solutions: int = 0, evidence: int = 0, **data: Any) -> dict[str, Any]:
-    return {
-        "type": "match",
-        "timestamp": "2026-01-02T03:04:05Z",
-        "data": {
-            "subscription": "s1",
-            "solutions": [{"x": f"<http://example.org/é/{n}>"} for n in range(solutions)],
-            "evidence": [f"triple {n}" for n in range(evidence)],
-            **data,
-        },
-    }
-
-
-@pytest.mark.parametrize(
-    ("solutions", "evidence"), [(100, 5000), (450, 450), (5000, 0), (0, 5000), (5000, 5000)]
-)
-def test_a_large_payload_is_cut(solutions: int, evidence: int) -> None:
-    whole = payload(solutions, evidence)
-    text = shortened(whole, LINK)
-    assert PAYLOAD_BYTES - 60 < len(text) <= PAYLOAD_BYTES, "as much as there is room for"
-    got = json.loads(text)
-    assert (got["type"], got["timestamp"]) == (whole["type"], whole["timestamp"])
-    data = got["data"]
-    assert data["full"] == LINK
-    for name, count in {"solutions": solutions, "evidence": evidence}.items():
-        entries = data.get(name, [])
-        assert entries == whole["data"][name][: len(entries)]
-        assert len(entries) == count or data["truncated"][name] == count
-    if solutions == 100:
-        assert len(data["solutions"]) == 100, "evidence goes first"
-        assert data["evidence"]
-    if solutions == evidence == 5000:
-        assert "evidence" not in data
-    assert whole == payload(solutions, evidence), "the caller's is not changed"
-
-
-@given(
-    st.integers(0, 60),
-    st.integers(0, 60),
-    st.integers(0, 3000),
-    st.sampled_from([300, 1000, 2500]),
-    st.booleans(),
-)
-def test_payloads_fit(solutions: int, evidence: int, long: int, most: int, flat: bool) -> None:
-    whole = payload(solutions, evidence, title="ä" * long)
-    text = shortened(whole["data"] if flat else whole, LINK, most)
-    assert len(text) <= most
-    got = json.loads(text) if flat else json.loads(text)["data"]
-    assert got == whole["data"] or got["full"] == LINK
-
-
-def test_digests_are_cut_and_payloads_without_room_are_refused() -> None:
-    digest = {"data": {"subscription": "s1", "matches": [{"title": "x" * 100}] * 1000}}
-    data = json.loads(shortened(digest, LINK, lists=["matches"]))["data"]
-    assert data["truncated"] == {"matches": 1000}
-    assert 150 < len(data["matches"]) < 200
-    with pytest.raises(ValueError, match="around its data"):
-        shortened({"type": "x" * 999, "data": {"a": "b" * 999}}, LINK, 500)
-    text = shortened(payload(9, title="\ud800"), LINK).decode()
-    assert json.loads(text), "UTF-8 and JSON, whatever the text is"
