@@ -543,8 +543,7 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
     published = 0
     serve = ("serve", "--port", "0", "--store", database)
     others = [
-        (*serve, "--roles", "match", "-o", f"ontologies/{name}.ttl")
-        for name in ("news", "jobs")
+        (*serve, "--roles", "match", "-o", f"ontologies/{name}.ttl") for name in ("news", "jobs")
     ]
     with (
         Process(tmp_path, *serve) as broker,

@@ -6,11 +6,9 @@ other checks.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
@@ -26,12 +24,10 @@ from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, L
 from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
-    VERIFY_TRIES,
     Keyed,
     Response,
     discover,
     header_links,
-    hub_links,
     page_links,
     sign,
 )
