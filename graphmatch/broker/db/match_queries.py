@@ -1,4 +1,4 @@
-"""Queries of matches."""
+"""Queries of matches, for streams and match feeds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from graphmatch.broker.db.tables import matches, publications, subscriptions
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping
 
-_CHOSEN = (
+_MATCH = (
     select(
         matches,
         subscriptions.c.id.label("subscription_id"),
         publications.c.id.label("publication_id"),
         publications.c.title,
         publications.c.link,
+        publications.c.summary,
     )
     .join(publications, publications.c.seq == matches.c.publication)
     .join(subscriptions, subscriptions.c.number == matches.c.subscription)
@@ -26,34 +27,32 @@ _CHOSEN = (
 
 
 def matches_after(
-    db: Connection, number: int, since: int, most: int, not_before: int = 0
+    db: Connection, number: int, since: int, limit: int, not_before: int = 0
 ) -> Sequence[RowMapping]:
     """Return the matches of a subscription after a number, in order.
 
     Parameters
     ----------
     number
-        The subscription's.
+        Number of the subscription.
     since
-        The number of the last match that is known.
-    most
-        How many, at most.
+        Number of the last match that the client has.
+    limit
+        Maximum number of matches.
     not_before
-        Older ones are left out; in milliseconds.
+        Time of the oldest match, in milliseconds.
     """
-    mine = (matches.c.subscription == number) & (matches.c.seq > since)
-    chosen = (
-        _CHOSEN.where(mine, matches.c.matched_at >= not_before).order_by(matches.c.seq).limit(most)
-    )
-    return db.execute(chosen).mappings().all()
+    newer = (matches.c.subscription == number) & (matches.c.seq > since)
+    query = _MATCH.where(newer, matches.c.matched_at >= not_before).order_by(matches.c.seq)
+    return db.execute(query.limit(limit)).mappings().all()
 
 
-def last_matches(db: Connection, number: int, most: int) -> Sequence[RowMapping]:
-    """Return the newest matches of a subscription, newest first."""
-    chosen = _CHOSEN.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
-    return db.execute(chosen.limit(most)).mappings().all()
+def last_matches(db: Connection, number: int, limit: int) -> Sequence[RowMapping]:
+    """Return the newest matches of a subscription, the newest first."""
+    query = _MATCH.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
+    return db.execute(query.limit(limit)).mappings().all()
 
 
 def match_of(db: Connection, seq: int) -> RowMapping | None:
     """Return a match."""
-    return db.execute(_CHOSEN.where(matches.c.seq == seq)).mappings().one_or_none()
+    return db.execute(_MATCH.where(matches.c.seq == seq)).mappings().one_or_none()

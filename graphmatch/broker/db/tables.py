@@ -258,8 +258,8 @@ audit = Table(
 read_items = Table(
     "read_items",
     metadata,
+    Column("publication", ForeignKey("publications.seq", ondelete="CASCADE"), primary_key=True),
     Column("owner", ForeignKey("owners.id"), primary_key=True),
-    Column("publication", ForeignKey("publications.seq"), primary_key=True),
 )
 """Items that an owner has read on the web page."""
 
