@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from graphmatch.broker.models.times import time_of
 
-_TITLE_CHARACTERS = 300
 _LINK_CHARACTERS = 2_000
 
 
@@ -33,7 +32,7 @@ def environment() -> Environment:
         "short": short,
         "count": count,
         "heading": heading,
-        "sentence": lambda text: text[:1].upper() + text[1:],
+        "sentence": lambda text: text if ":" in text.split(" ")[0] else text[:1].upper() + text[1:],
         "fact_name": fact_name,
         "plain": plain,
     }
@@ -70,7 +69,7 @@ def count(number: int, name: str) -> str:
     return f"{number:,} {name}"
 
 
-def short(text: object, limit: int = _TITLE_CHARACTERS) -> str:
+def short(text: object, limit: int = 300) -> str:
     """Shorten a long text."""
     whole = str(text)
     return whole if len(whole) <= limit else f"{whole[: limit - 1]}…"

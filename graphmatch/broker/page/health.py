@@ -22,15 +22,14 @@ async def health(visit: TheVisit) -> Response:
     api, whose = visit.page.api, subscriptions.c.owner == visit.owner
     report = await visit.ask(api.insight.health, whose, includes_broker=True)
     now = millis(api.broker.clock())
-    counts, breakers, letters = await visit.read(
-        lambda db: (
-            queries.counts(db),
-            queries.open_breakers(db, now),
-            newest_dead_letters(db, _LETTERS),
-        )
+    values = await visit.read(
+        lambda db: {
+            "counts": queries.counts(db),
+            "breakers": queries.open_breakers(db, now),
+            "letters": newest_dead_letters(db, _LETTERS),
+        }
     )
     tasks = [without_secrets(text) for text in api.broker.supervisor.failing()]
     if api.matcher is not None and not api.matcher.is_running:
         tasks.append("matching has stopped")
-    values = {"tasks": tasks, "counts": counts, "breakers": breakers, "letters": letters}
-    return visit.show("health.html", report=report, **values)
+    return visit.show("health.html", report=report, tasks=tasks, **values)

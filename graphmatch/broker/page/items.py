@@ -41,16 +41,15 @@ async def item(seq: Number, visit: TheVisit) -> Response:
     publication = queries.stored(row)
     facts = await visit.ask(api.insight.facts, publication, count=False)
     graph = await visit.ask(api.insight.graph, publication)
-    (found, _), offered = await visit.read(
-        lambda db: (
-            entries(db, owner, [matches.c.publication == seq]),
-            queries.living(db, subscriptions.c.owner == owner, queries.LISTED),
-        )
+    values = await visit.read(
+        lambda db: {
+            "found": entries(db, owner, [matches.c.publication == seq]),
+            "offered": queries.living(db, subscriptions.c.owner == owner, queries.LISTED),
+        }
     )
     with suppress(StoreError):  # The page can be read even if the disk is full.
         await api.broker.store.write(lambda db: mark_read(db, owner, seq))
-    values = {"entries": found, "offered": offered, "facts": facts.facts}
-    return visit.show("item.html", row=row, graph=graph, **values)
+    return visit.show("item.html", row=row, graph=graph, facts=facts.facts, **values)
 
 
 @router.get("/items/{seq}/why")

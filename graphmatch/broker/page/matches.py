@@ -44,16 +44,15 @@ router = page_router()
 async def home(visit: TheVisit, before: Seq = NEWEST) -> Response:
     """Show the latest matches and items."""
     own = subscriptions.c.owner == visit.owner
-    last, (found, older), items, subscribed = await visit.read(
-        lambda db: (
-            queries.last_match(db),
-            entries(db, visit.owner, [matches.c.seq < before]),
-            queries.items(db)[:10],
-            queries.living(db, own, 1),
-        )
+    values = await visit.read(
+        lambda db: {
+            "last": queries.last_match(db),
+            "found": entries(db, visit.owner, [matches.c.seq < before]),
+            "items": queries.items(db)[:10],
+            "subscribed": queries.living(db, own, 1),
+        }
     )
-    values = {"entries": found, "older": older, "items": items, "subscribed": subscribed}
-    answer = visit.show("home.html", last=last, **values)
+    answer = visit.show("home.html", **values)
     answer.headers["Link"], answer.headers["Vary"] = _INBOX, "Accept"
     return answer
 

@@ -226,18 +226,17 @@ async def subscription(
     """Show a subscription with its matches and deliveries."""
     row = await visit.subscription(id)
     owner, number = row["owner"], row["number"]
-    last, (found, older), sent = await visit.read(
-        lambda db: (
-            queries.last_match(db),
-            entries(db, owner, [matches.c.subscription == number, matches.c.seq < before]),
-            queries.deliveries_of(db, owner, deliveries.c.subscription == number)[:10],
-        )
+    values = await visit.read(
+        lambda db: {
+            "last": queries.last_match(db),
+            "found": entries(db, owner, [matches.c.subscription == number, matches.c.seq < before]),
+            "sent": queries.deliveries_of(db, owner, deliveries.c.subscription == number)[:10],
+        }
     )
     base = f"{visit.page.api.root(visit.request)}/v1/subscriptions/{id}/feed."
     key = derived_key(row["ticket"], id, "read")
     feeds = {name: f"{base}{format}?key={key}" for name, format in _FEEDS.items()}
-    values = {"entries": found, "older": older, "sent": sent, "feeds": feeds, "last": last}
-    return visit.show("subscription.html", row=row, new=new, **values)
+    return visit.show("subscription.html", row=row, new=new, feeds=feeds, **values)
 
 
 @router.get("/subscriptions/{id}/edit")

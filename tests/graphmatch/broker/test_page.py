@@ -320,14 +320,14 @@ def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor
 
 def test_settings_that_the_form_lacks_stay(page_server: PageServer, visitor: Visitor) -> None:
     """Keep attributes, the time of a digest, and the setting for reasons."""
-    sink = {"kind": "email", "address": "a@example.org", "include_reasons": True}
+    sink = {"kind": "ntfy", "url": "https://ntfy.example/a", "include_reasons": True}
     body = {"where": {"dcterms:title": "x"}, "sink": sink, "digest": {"at": ["09:30"]}}
     path = f"/subscriptions/{page_server.call('POST', '/v1/subscriptions', body).json['id']}"
     before, shown = kept(page_server, path), filled(visitor, path)
     assert (shown["way"], shown["query"]) == ("sparql", before["query"].strip())
-    assert visitor.post(f"{path}/edit", {**shown, "target": "b@example.org"}).status == 303
+    assert visitor.post(f"{path}/edit", {**shown, "target": "https://ntfy.example/b"}).status == 303
     after = kept(page_server, path)
-    assert after["sink"] == {**sink, "address": "b@example.org"}
+    assert after["sink"] == {**sink, "url": "https://ntfy.example/b"}
     assert all(after[key] == before[key] for key in ("definition", "digest", "generation"))
 
 
@@ -367,8 +367,8 @@ def test_matches_appear_live(page_server: PageServer, visitor: Visitor) -> None:
     path = subscribed(visitor, words="zeppelins", name="Airships")
     id = path.rpartition("/")[2]
     live = visitor.get(path).page.xpath("//@data-live")[0]
-    page_server.publish_item(item("Two zeppelins over the harbour", HOSTILE))
-    page_server.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;"))
+    page_server.publish_item(item("Two zeppelins over the harbour", HOSTILE, "https://e.example/z1"))
+    page_server.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;", "", "https://e.example/z2"))
     first, second = visitor.events(live, 2)
     assert "Two zeppelins over the harbour" in first["data"]
     assert "&lt;b&gt;again" in second["data"]
@@ -428,7 +428,7 @@ def test_what_if_shows_gained_and_lost_matches(page_server: PageServer, visitor:
     assert rows
     assert "\N{MINUS SIGN}" in rows[0].text_content()
     for name, data, said in (
-        ("news.exe", b"x", "no ontology"),
+        ("news.exe", b"x", "cannot be an ontology"),
         ("news.ttl", b"<a> <b> .", "news.ttl"),
         ("news.ttl", b"", "No file was chosen"),
     ):
@@ -449,7 +449,7 @@ def test_health_names_findings(page_server: PageServer, visitor: Visitor) -> Non
     page_server.settled()
     found = visitor.get("/health").all("//li[contains(@class, 'finding')]")
     assert any("can never match" in one and "Impossible" in one for one in found)
-    assert any("duplicate" in one and "“First of two”" in one for one in found)
+    assert any("duplicate" in one and "First of two" in one for one in found)
 
 
 # -- Feeds and deliveries -----------------------------------------------------------------------

@@ -66,10 +66,8 @@
         "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
       { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
     ];
-    const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
     // The layout starts from a spiral, so that a graph always looks the same.
     elements.nodes.forEach((node, number) => {
-      node.data.label = cut(node.data.label, 60);
       node.position = { x: 40 * Math.sqrt(number) * Math.cos(2.4 * number), y: 40 * Math.sqrt(number) * Math.sin(2.4 * number) };
     });
     const cy = window.cytoscape({
