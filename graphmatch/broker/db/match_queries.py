@@ -12,7 +12,7 @@ from graphmatch.broker.db.tables import matches, publications, subscriptions
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping
 
-_MATCH = (
+MATCH_ROWS = (
     select(
         matches,
         subscriptions.c.id.label("subscription_id"),
@@ -24,6 +24,7 @@ _MATCH = (
     .join(publications, publications.c.seq == matches.c.publication)
     .join(subscriptions, subscriptions.c.number == matches.c.subscription)
 )
+"""Matches with the columns that their JSON needs."""
 
 
 def matches_after(
@@ -43,16 +44,16 @@ def matches_after(
         Time of the oldest match, in milliseconds.
     """
     newer = (matches.c.subscription == number) & (matches.c.seq > since)
-    query = _MATCH.where(newer, matches.c.matched_at >= not_before).order_by(matches.c.seq)
+    query = MATCH_ROWS.where(newer, matches.c.matched_at >= not_before).order_by(matches.c.seq)
     return db.execute(query.limit(limit)).mappings().all()
 
 
 def last_matches(db: Connection, number: int, limit: int) -> Sequence[RowMapping]:
     """Return the newest matches of a subscription, the newest first."""
-    query = _MATCH.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
+    query = MATCH_ROWS.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
     return db.execute(query.limit(limit)).mappings().all()
 
 
 def match_of(db: Connection, seq: int) -> RowMapping | None:
     """Return a match."""
-    return db.execute(_MATCH.where(matches.c.seq == seq)).mappings().one_or_none()
+    return db.execute(MATCH_ROWS.where(matches.c.seq == seq)).mappings().one_or_none()

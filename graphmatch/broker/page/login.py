@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
+from graphmatch.broker.api.dependencies import address_of
 from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.page.session import COOKIE, SESSION_SECONDS, TheForm, own_path, see
 from graphmatch.broker.page.site import Text, ThePage, TheVisit, page_router
@@ -30,10 +31,13 @@ async def login_form(request: Request, page: ThePage, back: Text = "/") -> Respo
 async def login(request: Request, page: ThePage, form: TheForm) -> Response:
     """Begin a session with a token."""
     token, back, accounts = form["token"].strip(), own_path(form["back"]), page.api.broker.accounts
+    limiter, address = page.api.limiter, address_of(request)
+    limiter.check_failures(address)
     problem = Problem("the token lacks the scope subscribe", Place("token"), "Use another one.")
     try:
         is_enough = (await accounts.principal(token or "-")).may("subscribe")
     except NotFoundError as error:
+        limiter.failed(address)
         is_enough, problem = False, error.problem
     if not is_enough:
         return page.show(request, "login.html", 403, back=back, problem=problem)
