@@ -10,8 +10,8 @@ from starlette.responses import Response
 from graphmatch.broker.api.dependencies import Number
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import deliveries
-from graphmatch.broker.feeds.opml import ListedFeed, feed_address, follow, parse_feed_list
 from graphmatch.broker.feeds.feed_store import Feed
+from graphmatch.broker.feeds.opml import ListedFeed, feed_address, follow, parse_feed_list
 from graphmatch.broker.page.session import TheForm
 from graphmatch.broker.page.site import Seq, Text, TheVisit, Visit, not_there, page_router
 from semantic.errors import InputError, Place, Problem

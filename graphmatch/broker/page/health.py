@@ -12,8 +12,6 @@ from graphmatch.broker.models.times import millis
 from graphmatch.broker.page.site import TheVisit, page_router
 
 router = page_router()
-_LETTERS = 10
-"""Maximum number of dead letters on the page."""
 
 
 @router.get("/health")
@@ -26,7 +24,7 @@ async def health(visit: TheVisit) -> Response:
         lambda db: {
             "counts": queries.counts(db),
             "breakers": queries.open_breakers(db, now),
-            "letters": newest_dead_letters(db, _LETTERS),
+            "letters": newest_dead_letters(db, 10),
         }
     )
     tasks = [without_secrets(text) for text in api.broker.supervisor.failing()]

@@ -35,19 +35,17 @@ async def login(request: Request, page: ThePage, form: TheForm) -> Response:
     limiter.check_failures(address)
     problem = Problem("the token lacks the scope subscribe", Place("token"), "Use another one.")
     try:
-        is_enough = (await accounts.principal(token or "-")).may("subscribe")
+        if (await accounts.principal(token or "-")).may("subscribe"):
+            answer, session = see(request, back), await accounts.begin_session(token)
+            is_secure = page.api.root(request).lower().startswith("https:")
+            answer.set_cookie(
+                COOKIE, session, SESSION_SECONDS, secure=is_secure, httponly=True, samesite="strict"
+            )
+            return answer
     except NotFoundError as error:
         limiter.failed(address)
-        is_enough, problem = False, error.problem
-    if not is_enough:
-        return page.show(request, "login.html", 403, back=back, problem=problem)
-    answer = see(request, back)
-    is_secure = page.api.root(request).lower().startswith("https:")
-    session = await accounts.begin_session(token)
-    answer.set_cookie(
-        COOKIE, session, SESSION_SECONDS, secure=is_secure, httponly=True, samesite="strict"
-    )
-    return answer
+        problem = error.problem
+    return page.show(request, "login.html", 403, back=back, problem=problem)
 
 
 @router.post("/logout")

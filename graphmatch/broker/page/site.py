@@ -60,8 +60,7 @@ class Page:
 
 async def the_page(request: Request) -> Page:
     """Return the page of the application."""
-    page = request.app.state.page
-    assert isinstance(page, Page)
+    page: Page = request.app.state.page
     return page
 
 

@@ -42,7 +42,7 @@ async def list_subscriptions(
     visit: TheVisit, ended: bool = False, q: Text = "", sort: Text = "new"
 ) -> Response:
     """Show the user's subscriptions."""
-    options = {"ended": ended, "words": q.strip(), "order": sort}
+    options: dict[str, Any] = {"ended": ended, "words": q.strip(), "order": sort}
     rows = await visit.read(lambda db: queries.subscriptions_of(db, visit.owner, **options))
     return visit.show("subscriptions.html", rows=rows, ended=ended, q=q, sort=sort)
 
