@@ -58,10 +58,12 @@ class Polled:
 class PageServer(LiveBroker):
     """A running broker with its page, and with sample data if wanted."""
 
-    def __init__(self, folder: Path, *, local: bool = True, filled: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, local: bool = True, filled: bool = True, url: str | None = None
+    ) -> None:
         self.retried: list[int] = []
         self._filled = filled
-        options, feeds = ApiOptions(local=local), Polled(datetime.now(UTC))
+        options, feeds = ApiOptions(local=local, url=url), Polled(datetime.now(UTC))
         more = {"options": options, "retry": self._retry, "feeds": feeds}
         super().__init__(folder, knowing=KNOWING, **more)
 
