@@ -160,7 +160,10 @@ def test_the_guide_describes_the_page(browser: Browser, page_server: PageServer)
     browser.wait_for("h1", "More on the climate")
     browser.wait_for(".pulse", "live")
     page_server.publish_item(
-        item("Global warming reaches the vineyards", "<script>document.title='hit'</script>")
+        item(
+            "Global warming reaches the vineyards",
+            "&lt;img src=x onerror=\"document.title='hit'\"&gt;Vines grow where barley grew.",
+        )
     )
     browser.wait_for("#matches .title", "Global warming reaches the vineyards")
     assert browser.text("#h-matches").startswith("1 match")

@@ -391,7 +391,9 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
     clock = FakeClock()
     async with receivers(3) as [one, two, three], harness(tmp_path, clock) as broker:
         await broker.subscribe(one.url(), query="SELECT ?o { ?s <urn:p> ?o }")
-        await broker.subscribe(two.url(), digest={"every": 60}, sink={"include_reasons": True})
+        await broker.subscribe(
+            two.url(), digest={"every": 60}, sink={"include_reasons": True}
+        )
         await broker.subscribe(three.url(), query="SELECT ?o { ?s <urn:long> ?o }")
         many = "".join(f'<urn:a> <urn:p> "{n} {"x" * 300}" <urn:g> .\n' for n in range(90))
         many += f'<urn:a> <urn:long> "{"y" * 30_000}" <urn:g> .\n'

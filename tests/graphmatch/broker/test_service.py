@@ -84,9 +84,13 @@ async def test_limits_are_kept(tmp_path: Path) -> None:
         await broker.subscriptions.unsubscribe(made.id, ANYBODY, made.ticket)
         await broker.subscribe(GIVEN, SubscriptionSettings())
         with pytest.raises(InvalidRequestError, match="at most 100 characters"):
-            await broker.subscribe({"query": QUERY + " " * 100}, SubscriptionSettings())
+            await broker.subscribe(
+                {"query": QUERY + " " * 100}, SubscriptionSettings()
+            )
         with pytest.raises(InvalidRequestError, match="a validity of"):
-            await broker.subscribe(GIVEN, SubscriptionSettings(expires_in=timedelta(days=367)))
+            await broker.subscribe(
+                GIVEN, SubscriptionSettings(expires_in=timedelta(days=367))
+            )
         several = "".join(f"<urn:a> <urn:p> {n} <urn:g{n}> .\n" for n in range(3))
         several = several.replace(" 0 ", ' "0" ').replace(" 1 ", ' "1" ').replace(" 2 ", ' "2" ')
         with pytest.raises(InvalidRequestError, match="more than 2 publications"):
