@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, or_, select, true
+from sqlalchemy import exists, func, or_, select
 
 from graphmatch.broker.db.store import Store, counter
 from graphmatch.broker.db.tables import (
@@ -99,17 +98,6 @@ def living(db: Connection, whose: ColumnElement[bool], limit: int) -> Rows:
 def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
     """Return the number of living subscriptions that meet a condition."""
     return db.scalar(select(func.count()).select_from(subscriptions).where(whose, _LIVES)) or 0
-
-
-def names(
-    db: Connection, owner: int | None, numbers: Sequence[int] | None = None
-) -> dict[int, Any]:
-    """Return ids and names of subscriptions by number: those of an owner, or of all owners."""
-    table = subscriptions.c
-    whose = true() if owner is None else table.owner == owner
-    some = true() if numbers is None else table.number.in_(numbers[:500])
-    rows = _all(db, select(table.number, table.id, table.name).where(whose, some))
-    return {row["number"]: row for row in rows}
 
 
 def last_match(db: Connection) -> int:
@@ -300,10 +288,3 @@ def open_breakers(db: Connection, now: int) -> Rows:
     """Return the hosts in back-off."""
     query = select(circuit_breakers).where(circuit_breakers.c.open_until > now)
     return _all(db, query.order_by(circuit_breakers.c.host).limit(LISTED))
-
-
-def ages(rows: Rows) -> tuple[dict[str, datetime], dict[str, datetime]]:
-    """Return when subscriptions were created and when they last matched, by number."""
-    created = {str(row["number"]): time_of(row["created_at"]) for row in rows}
-    last = {str(r["number"]): time_of(r["last_matched_at"]) for r in rows if r["last_matched_at"]}
-    return created, last

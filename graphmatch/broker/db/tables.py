@@ -244,6 +244,16 @@ websub = Table(
 ``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
 """
 
+websub_leases = Table(
+    "websub_leases",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("topic", Text, nullable=False),
+    Column("hub", Text, nullable=False),
+    Column("state", JSON, nullable=False),
+)
+"""Leases at the WebSub hubs of feeds. ``id`` is the last part of the callback's address."""
+
 audit = Table(
     "audit",
     metadata,
@@ -258,8 +268,8 @@ audit = Table(
 read_items = Table(
     "read_items",
     metadata,
-    Column("publication", ForeignKey("publications.seq", ondelete="CASCADE"), primary_key=True),
     Column("owner", ForeignKey("owners.id"), primary_key=True),
+    Column("publication", ForeignKey("publications.seq"), primary_key=True),
 )
 """Items that an owner has read on the web page."""
 

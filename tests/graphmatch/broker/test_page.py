@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -625,7 +626,8 @@ def test_health_names_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (found,) = problems(visitor)
         assert "late.example" in found
         store.write_now(lambda db: db.execute(delete(feeds)))
-        monkeypatch.setattr("shutil.disk_usage", lambda _: (10**12, 10**12, 1000))
+        disk_usage = "graphmatch.broker.insight.insight_service.disk_usage"
+        monkeypatch.setattr(disk_usage, lambda _: SimpleNamespace(free=1000))
         (found,) = problems(visitor)
         assert "disk" in found
 
