@@ -30,7 +30,8 @@ LIVE_SECONDS = 0.5
 """Interval at which a stream looks for new matches."""
 ALIVE_SECONDS = 15.0
 """Interval of comments that keep a stream open."""
-_STREAM_SECONDS = 3600.0
+_STREAM_SECONDS = 300.0
+"""Time limit of a stream, so that it ends soon after its session; the browser connects again."""
 _INBOX = '</v1/publications>; rel="http://www.w3.org/ns/ldp#inbox"'
 """Header from which Linked Data Notifications learn where to publish."""
 
