@@ -133,7 +133,7 @@ async def started(
             broker, matcher, options=options, retry=retry, feeds=poller, told=told, log=log
         )
         websub_routes.install(app, websub)
-        install(app, Page(app.state.api))
+        install(app, Page(app.state.api, ending.is_set))
         tasks = [asyncio.create_task(one) for one in running]
         try:
             yield app

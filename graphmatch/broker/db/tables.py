@@ -244,16 +244,6 @@ websub = Table(
 ``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
 """
 
-websub_leases = Table(
-    "websub_leases",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("topic", Text, nullable=False),
-    Column("hub", Text, nullable=False),
-    Column("state", JSON, nullable=False),
-)
-"""Leases at the WebSub hubs of feeds. ``id`` is the last part of the callback's address."""
-
 audit = Table(
     "audit",
     metadata,
