@@ -181,7 +181,7 @@ async def started(
         dispatcher.on_attempt = app.state.api.metrics.attempted
         app.state.api.metrics.leader.set_function(lambda: leader.is_leading)
         websub_routes.install(app, hub, subscriber)
-        install(app, Page(app.state.api, ending.is_set))
+        install(app, Page(app.state.api))
         if "api" not in roles:
             app.add_middleware(_only_health)
 

@@ -1,4 +1,4 @@
-"""Queries of matches."""
+"""Queries of matches, for streams and match feeds."""
 
 from __future__ import annotations
 
@@ -28,34 +28,30 @@ MATCH_ROWS = (
 
 
 def matches_after(
-    db: Connection, number: int, since: int, most: int, not_before: int = 0
+    db: Connection, number: int, since: int, limit: int, not_before: int = 0
 ) -> Sequence[RowMapping]:
     """Return the matches of a subscription after a number, in order.
 
     Parameters
     ----------
     number
-        The subscription's.
+        Number of the subscription.
     since
-        The number of the last match that is known.
-    most
-        How many, at most.
+        Number of the last match that the client has.
+    limit
+        Maximum number of matches.
     not_before
-        Older ones are left out; in milliseconds.
+        Time of the oldest match, in milliseconds.
     """
-    mine = (matches.c.subscription == number) & (matches.c.seq > since)
-    chosen = (
-        MATCH_ROWS.where(mine, matches.c.matched_at >= not_before)
-        .order_by(matches.c.seq)
-        .limit(most)
-    )
-    return db.execute(chosen).mappings().all()
+    newer = (matches.c.subscription == number) & (matches.c.seq > since)
+    query = MATCH_ROWS.where(newer, matches.c.matched_at >= not_before).order_by(matches.c.seq)
+    return db.execute(query.limit(limit)).mappings().all()
 
 
-def last_matches(db: Connection, number: int, most: int) -> Sequence[RowMapping]:
-    """Return the newest matches of a subscription, newest first."""
-    chosen = MATCH_ROWS.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
-    return db.execute(chosen.limit(most)).mappings().all()
+def last_matches(db: Connection, number: int, limit: int) -> Sequence[RowMapping]:
+    """Return the newest matches of a subscription, the newest first."""
+    query = MATCH_ROWS.where(matches.c.subscription == number).order_by(matches.c.seq.desc())
+    return db.execute(query.limit(limit)).mappings().all()
 
 
 def match_of(db: Connection, seq: int) -> RowMapping | None:

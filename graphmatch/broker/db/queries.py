@@ -1,13 +1,12 @@
-"""What page and API read of the store: rows of lists, each list bounded."""
+"""Queries of the page and of previews; each returns a limited number of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import exists, func, or_, select
 
 from graphmatch.broker.db.store import Store, counter
 from graphmatch.broker.db.tables import (
@@ -26,150 +25,94 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
 LISTED = 50
-"""So many rows a list has."""
+"""Maximum number of rows of a list."""
 RECENT = 2_000
-"""So many publications questions are asked of, at most."""
+"""Maximum number of publications that a preview reads."""
 RECENT_BYTES = 50_000_000
-"""So many bytes of publications, at most: of questions that keep them in memory."""
+"""Maximum size in bytes of the publications that a preview reads."""
 BATCH_SIZE = 200
-"""Publications that are read at once."""
+"""Number of publications per read."""
 BATCH_BYTES = 5_000_000
-"""Bytes of publications that are read at once."""
-_FAILING = 3
-"""After so many attempts that failed a sink is called failing."""
+"""Size in bytes of the publications per read."""
 
 Rows = Sequence["RowMapping"]
 
-_THEIRS = matches.c.subscription == subscriptions.c.number
-_SOME = select(matches.c.seq).where(_THEIRS).limit(10_000).correlate(subscriptions).subquery()
-_NEWEST = select(matches).where(_THEIRS).order_by(matches.c.seq.desc()).limit(1)
-MATCHED_AT = (
-    _NEWEST.with_only_columns(matches.c.matched_at)
-    .correlate(subscriptions)
-    .scalar_subquery()
-    .label("last_matched_at")
-)
-"""When a subscription matched last."""
+_OWN_MATCH = matches.c.subscription == subscriptions.c.number
+_COUNTED = select(matches.c.seq).where(_OWN_MATCH).limit(10_000).correlate(subscriptions).subquery()
+_NEWEST = select(matches.c.matched_at).where(_OWN_MATCH).order_by(matches.c.seq.desc()).limit(1)
+MATCHED_AT = _NEWEST.correlate(subscriptions).scalar_subquery().label("last_matched_at")
+"""Time of a subscription's last match."""
 WITH_MATCHES = select(
     subscriptions,
-    select(func.count()).select_from(_SOME).scalar_subquery().label("match_count"),
+    select(func.count()).select_from(_COUNTED).scalar_subquery().label("match_count"),
     MATCHED_AT,
 )
-"""Subscriptions, with how many matches are kept of each, 10,000 at most, and when the last was."""
+"""Subscriptions with the number of their stored matches, at most 10,000, and the last match."""
 
 
-def _all(db: Connection, chosen: Select[Any]) -> Rows:
-    return db.execute(chosen).mappings().all()
+def _all(db: Connection, query: Select[Any]) -> Rows:
+    return db.execute(query).mappings().all()
 
 
-# -- subscriptions ------------------------------------------------------------------------------
-
-
-def mine(db: Connection, owner: int, *, ended: bool = False) -> Rows:
-    """Return somebody's subscriptions, the newest first: those that live, or have ended."""
-    table = subscriptions.c
-    state = table.state == "ended" if ended else _LIVES
-    chosen = WITH_MATCHES.where(table.owner == owner, state)
-    return _all(db, chosen.order_by(table.number.desc()).limit(10 * LISTED))
-
+# -- Subscriptions ------------------------------------------------------------------------------
 
 _LIVES = subscriptions.c.state != "ended"
+SUBSCRIPTION_ORDERS: Mapping[str, ColumnElement[Any]] = {
+    "new": subscriptions.c.number.desc(),
+    "name": func.lower(subscriptions.c.name),
+    "state": subscriptions.c.state,
+    "last": MATCHED_AT.desc().nulls_last(),
+    "ends": subscriptions.c.expires_at,
+}
+"""Orders of the list of subscriptions."""
 
 
-def living(db: Connection, whose: ColumnElement[bool], most: int) -> Rows:
-    """Return the newest subscriptions of a condition that live, the oldest of them first."""
+def subscriptions_of(
+    db: Connection, owner: int, *, ended: bool = False, words: str = "", order: str = "new"
+) -> Rows:
+    """Return an owner's subscriptions, either those that live or those that have ended.
+
+    Parameters
+    ----------
+    words
+        Text that the name must contain.
+    order
+        A key of `SUBSCRIPTION_ORDERS`.
+    """
     table = subscriptions.c
-    chosen = select(table.number, table.id, table.name, table.created_at, MATCHED_AT)
-    chosen = chosen.where(whose, _LIVES).order_by(table.number.desc()).limit(most)
-    return _all(db, chosen)[::-1]
+    query = WITH_MATCHES.where(table.owner == owner, table.state == "ended" if ended else _LIVES)
+    if words:
+        query = query.where(table.name.icontains(words, autoescape=True))
+    by = SUBSCRIPTION_ORDERS.get(order, SUBSCRIPTION_ORDERS["new"])
+    return _all(db, query.order_by(by, table.number.desc()).limit(10 * LISTED))
+
+
+def living(db: Connection, whose: ColumnElement[bool], limit: int) -> Rows:
+    """Return the newest living subscriptions that meet a condition, the oldest of them first."""
+    table = subscriptions.c
+    query = select(table.number, table.id, table.name, table.created_at, MATCHED_AT)
+    query = query.where(whose, _LIVES).order_by(table.number.desc()).limit(limit)
+    return _all(db, query)[::-1]
 
 
 def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
-    """Return how many subscriptions of a condition live."""
+    """Return the number of living subscriptions that meet a condition."""
     return db.scalar(select(func.count()).select_from(subscriptions).where(whose, _LIVES)) or 0
 
 
-def names(
-    db: Connection, owner: int | None, numbers: Sequence[int] | None = None
-) -> dict[int, Any]:
-    """Return ids and names of somebody's subscriptions, or of all, by their numbers."""
-    table = subscriptions.c
-    chosen = select(table.number, table.id, table.name)
-    if owner is not None:
-        chosen = chosen.where(table.owner == owner)
-    if numbers is not None:
-        chosen = chosen.where(table.number.in_(numbers[:500]))
-    return {row["number"]: row for row in _all(db, chosen)}
-
-
-# -- matches ------------------------------------------------------------------------------------
-
-_MATCH = (
-    select(
-        matches.c.seq,
-        matches.c.matched_at,
-        matches.c.publication,
-        matches.c.generation,
-        subscriptions.c.number,
-        subscriptions.c.id.label("subscription"),
-        subscriptions.c.name,
-        subscriptions.c.query,
-        subscriptions.c.generation.label("now"),
-        publications.c.id,
-        publications.c.title,
-        publications.c.link,
-        publications.c.source,
-    )
-    .join(publications, publications.c.seq == matches.c.publication)
-    .join(subscriptions, subscriptions.c.number == matches.c.subscription)
-)
-
-
 def last_match(db: Connection) -> int:
-    """Return the number of the last match of all."""
+    """Return the number of the last match."""
     return counter(db, "match")
 
 
-def newest_matches(
-    db: Connection, owner: int, *, number: int | None = None, before: int | None = None
-) -> Rows:
-    """Return matches of somebody's subscriptions, or of one of them, the newest first."""
-    chosen = _MATCH.where(subscriptions.c.owner == owner)
-    if number is not None:
-        chosen = chosen.where(matches.c.subscription == number)
-    if before is not None:
-        chosen = chosen.where(matches.c.seq < before)
-    return _all(db, chosen.order_by(matches.c.seq.desc()).limit(LISTED))
-
-
-def matches_since(db: Connection, owner: int, since: int, number: int | None) -> Rows:
-    """Return the matches after one, the oldest first."""
-    chosen = _MATCH.where(subscriptions.c.owner == owner, matches.c.seq > since)
-    if number is not None:
-        chosen = chosen.where(matches.c.subscription == number)
-    return _all(db, chosen.order_by(matches.c.seq).limit(LISTED))
-
-
-def match(db: Connection, owner: int, seq: int) -> RowMapping | None:
-    """Return a match of somebody's, with its publication."""
-    chosen = _MATCH.add_columns(publications.c.data, publications.c.received_at)
-    chosen = chosen.where(matches.c.seq == seq, subscriptions.c.owner == owner)
-    return db.execute(chosen).mappings().one_or_none()
-
-
-def matches_of(db: Connection, owner: int, publication: int) -> Rows:
-    """Return which of somebody's subscriptions matched a publication."""
-    chosen = _MATCH.where(matches.c.publication == publication, subscriptions.c.owner == owner)
-    return _all(db, chosen.order_by(matches.c.seq).limit(LISTED))
-
-
-# -- publications -------------------------------------------------------------------------------
+# -- Publications -------------------------------------------------------------------------------
 
 _ITEM = select(
     publications.c.seq,
     publications.c.id,
     publications.c.title,
     publications.c.link,
+    publications.c.summary,
     publications.c.source,
     publications.c.received_at,
     publications.c.matched_at,
@@ -177,28 +120,27 @@ _ITEM = select(
 )
 
 
-def items(db: Connection, *, before: int | None = None, words: str = "") -> Rows:
-    """Return publications, the newest first; those with a text in title or id."""
+def items(db: Connection, *, before: int = 2**62, words: str = "") -> Rows:
+    """Return publications, the newest first.
+
+    Parameters
+    ----------
+    before
+        Number of the publication before which the list begins.
+    words
+        Text that the title must contain, or the id.
+    """
     table = publications.c
-    chosen = _ITEM
-    if before is not None:
-        chosen = chosen.where(table.seq < before)
+    query = _ITEM.where(table.seq < before)
     if words:
-        chosen = chosen.where(or_(table.title.icontains(words, autoescape=True), table.id == words))
-    return _all(db, chosen.order_by(table.seq.desc()).limit(LISTED))
+        query = query.where(or_(table.title.icontains(words, autoescape=True), table.id == words))
+    return _all(db, query.order_by(table.seq.desc()).limit(LISTED))
 
 
 def item(db: Connection, seq: int) -> RowMapping | None:
     """Return a publication with its triples."""
-    chosen = _ITEM.add_columns(publications.c.data).where(publications.c.seq == seq)
-    return db.execute(chosen).mappings().one_or_none()
-
-
-def seqs_of(db: Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of publications by their ids; of several the newest."""
-    table = publications.c
-    chosen = select(table.id, func.max(table.seq)).where(table.id.in_(ids)).group_by(table.id)
-    return {row[0]: int(row[1]) for row in db.execute(chosen)}
+    query = _ITEM.add_columns(publications.c.data).where(publications.c.seq == seq)
+    return db.execute(query).mappings().one_or_none()
 
 
 def stored(row: RowMapping, root: str = "") -> StoredPublication:
@@ -218,14 +160,16 @@ def stored(row: RowMapping, root: str = "") -> StoredPublication:
 
 @dataclass(slots=True)
 class Recent:
-    """Publications, the newest first, read as they are needed; in a thread.
+    """The newest publications, which a thread reads in batches.
 
     Parameters
     ----------
     most, bytes
-        How many, and of how many bytes in all; the first is always among them.
+        Maximum number of publications, and of their bytes. The first one is always returned.
+    root
+        Base URL of the broker.
     whole
-        Whether all that is stored was yielded.
+        Whether all stored publications were returned.
     """
 
     store: Store
@@ -235,7 +179,7 @@ class Recent:
     whole: bool = False
 
     def __iter__(self) -> Iterator[StoredPublication]:
-        """Yield them."""
+        """Yield the publications, the newest first."""
         table = publications.c
         before, left, room = 2**62, self.most, self.bytes
         while True:
@@ -245,61 +189,57 @@ class Recent:
             if not sized:
                 self.whole = True
                 return
-            some: list[int] = []
+            batch: list[int] = []
             size = 0
             for row in sized:
                 size += row["size"]
-                if some and (len(some) == left or size > min(BATCH_BYTES, room)):
+                if batch and (len(batch) == left or size > min(BATCH_BYTES, room)):
                     size -= row["size"]
                     break
-                some.append(row["seq"])
-            chosen = _ITEM.add_columns(table.data).where(table.seq.in_(some))
-            for row in self._read(chosen.order_by(table.seq.desc())):
+                batch.append(row["seq"])
+            query = _ITEM.add_columns(table.data).where(table.seq.in_(batch))
+            for row in self._read(query.order_by(table.seq.desc())):
                 yield stored(row, self.root)
-            before, left, room = some[-1], left - len(some), room - size
+            before, left, room = batch[-1], left - len(batch), room - size
             if left <= 0 or room <= 0:
                 return
 
-    def _read(self, chosen: Select[Any]) -> Rows:
-        return self.store.read_now(lambda db: _all(db, chosen))
+    def _read(self, query: Select[Any]) -> Rows:
+        return self.store.read_now(lambda db: _all(db, query))
 
 
-# -- deliveries, feeds, health ------------------------------------------------------------------
+# -- Deliveries, feeds, health ------------------------------------------------------------------
 
 
-def sent(db: Connection, owner: int, *, state: str = "", number: int | None = None) -> Rows:
-    """Return deliveries of somebody's, the newest first."""
-    table = deliveries.c
-    chosen = (
-        select(deliveries, subscriptions.c.id.label("subscription_id"), subscriptions.c.name)
+def deliveries_of(
+    db: Connection, owner: int, *conditions: ColumnElement[bool], words: str = ""
+) -> Rows:
+    """Return deliveries to an owner's sinks that meet conditions, the newest first.
+
+    Parameters
+    ----------
+    words
+        Text that the subscription's name or the host must contain.
+    """
+    table, name = deliveries.c, subscriptions.c.name
+    query = (
+        select(deliveries, subscriptions.c.id.label("subscription_id"), name)
         .join(subscriptions, subscriptions.c.number == table.subscription)
-        .where(subscriptions.c.owner == owner)
+        .where(subscriptions.c.owner == owner, *conditions)
     )
-    if state:
-        chosen = chosen.where(table.state == state)
-    if number is not None:
-        chosen = chosen.where(table.subscription == number)
-    return _all(db, chosen.order_by(table.id.desc()).limit(LISTED))
-
-
-def is_mine(db: Connection, owner: int, delivery: int) -> bool:
-    """Whether a delivery is somebody's."""
-    chosen = (
-        select(deliveries.c.id)
-        .join(subscriptions, subscriptions.c.number == deliveries.c.subscription)
-        .where(deliveries.c.id == delivery, subscriptions.c.owner == owner)
-    )
-    return db.scalar(chosen) is not None
+    if words:
+        query = query.where(or_(*(x.icontains(words, autoescape=True) for x in (name, table.host))))
+    return _all(db, query.order_by(table.id.desc()).limit(LISTED))
 
 
 def kept_feeds(db: Connection) -> list[dict[str, Any]]:
-    """Return what the store knows of feeds."""
+    """Return the stored states of feeds."""
     rows = _all(db, select(feeds.c.url, feeds.c.state).order_by(feeds.c.url).limit(1000))
     return [{**row["state"], "url": row["url"]} for row in rows]
 
 
 def counts(db: Connection) -> dict[str, int]:
-    """Return how many there are of what."""
+    """Return the numbers at the top of the health page."""
     waiting = select(func.count()).where(publications.c.matched_at.is_(None))
     outgoing = select(func.count()).where(deliveries.c.state == "waiting")
     active = select(func.count()).where(subscriptions.c.state == "active")
@@ -313,9 +253,12 @@ def counts(db: Connection) -> dict[str, int]:
 
 
 def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
-    """Return the sinks of subscriptions that take nothing."""
-    table = deliveries.c
-    chosen = (
+    """Return sinks with a failed attempt and no later delivery, of the subscriptions that live."""
+    table, later = deliveries.c, deliveries.alias("later").c
+    recovered = exists().where(
+        later.subscription == table.subscription, later.state == "delivered", later.id > table.id
+    )
+    query = (
         select(
             table.subscription,
             table.host,
@@ -325,13 +268,8 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
             func.max(table.error).label("error"),
         )
         .join(subscriptions, subscriptions.c.number == table.subscription)
-        .where(
-            whose & _LIVES,
-            table.state != "delivered",
-            table.attempt > 0,
-        )
+        .where(whose & _LIVES, table.state != "delivered", table.attempt > 0, ~recovered)
         .group_by(table.subscription, table.host)
-        .having(func.sum(table.attempt) >= _FAILING)
         .limit(10 * LISTED)
     )
     return [
@@ -342,18 +280,11 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
             int(row["attempts"]),
             row["error"] or f"status {row['status']}",
         )
-        for row in _all(db, chosen)
+        for row in _all(db, query)
     ]
 
 
 def open_breakers(db: Connection, now: int) -> Rows:
-    """Return the hosts that are spared for a while."""
-    chosen = select(circuit_breakers).where(circuit_breakers.c.open_until > now)
-    return _all(db, chosen.order_by(circuit_breakers.c.host).limit(LISTED))
-
-
-def ages(rows: Rows) -> tuple[dict[str, datetime], dict[str, datetime]]:
-    """Return when subscriptions began and when they matched last, by number."""
-    began = {str(row["number"]): time_of(row["created_at"]) for row in rows}
-    last = {str(r["number"]): time_of(r["last_matched_at"]) for r in rows if r["last_matched_at"]}
-    return began, last
+    """Return the hosts in back-off."""
+    query = select(circuit_breakers).where(circuit_breakers.c.open_until > now)
+    return _all(db, query.order_by(circuit_breakers.c.host).limit(LISTED))

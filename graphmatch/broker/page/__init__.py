@@ -1,1 +1,1 @@
-"""The broker's web page: server-rendered, usable without JavaScript, nothing from elsewhere."""
+"""The broker's web page: rendered on the server, usable without JavaScript, without other sites."""

@@ -1,63 +1,46 @@
-"""How values look on the page: times, addresses, numbers. Everything is escaped."""
+"""Template filters for times, addresses, numbers and names. All output is escaped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from graphmatch.broker.models.times import time_of
 
-_STEPS = (
-    (timedelta(days=1), "day"),
-    (timedelta(hours=1), "hour"),
-    (timedelta(minutes=1), "minute"),
-)
-_TITLE = 300
-_LINK = 2_000
+_LINK_CHARACTERS = 2_000
 
 
-def environment(versions: Mapping[str, str]) -> Environment:
-    """Return the templates.
-
-    Parameters
-    ----------
-    versions
-        Of static files: their addresses change with their contents.
-    """
-    from pathlib import Path
-
-    made = Environment(
+def environment() -> Environment:
+    """Return the templates."""
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "when": when,
-        "ago": ago,
         "link": web_link,
         "short": short,
-        "query": lambda text: quote(str(text), safe=""),
         "count": count,
         "heading": heading,
-        "sentence": lambda text: text[:1].upper() + text[1:],
+        "sentence": lambda text: text if ":" in text.split(" ")[0] else text[:1].upper() + text[1:],
+        "fact_name": fact_name,
+        "plain": plain,
     }
-    made.globals["asset"] = lambda name: f"/static/{name}?v={versions[name]}"
-    return made
-
-
-def _time(value: int | datetime) -> datetime:
-    return time_of(value) if isinstance(value, int) else value.astimezone(UTC)
+    return templates
 
 
 def when(value: int | datetime | None) -> Markup:
-    """Write a time, in UTC; the browser puts it into its own zone.
+    """Write a time in UTC; the browser converts it to its own zone.
 
     Examples
     --------
@@ -65,34 +48,14 @@ def when(value: int | datetime | None) -> Markup:
     Markup('<time datetime="1970-01-01T00:00:00+00:00">1970-01-01 00:00 UTC</time>')
     """
     if value is None:
-        return Markup("–")  # noqa: RUF001 -- a dash, for people
-    time = _time(value)
+        return Markup("never")
+    time = time_of(value) if isinstance(value, int) else value.astimezone(UTC)
     iso, text = time.isoformat(timespec="seconds"), f"{time:%Y-%m-%d %H:%M} UTC"
     return Markup('<time datetime="{}">{}</time>').format(iso, text)
 
 
-def ago(value: int | datetime | None, now: datetime) -> str:
-    """Write how long ago or ahead a time is.
-
-    Examples
-    --------
-    >>> now = datetime(2026, 1, 2, tzinfo=UTC)
-    >>> ago(now - timedelta(hours=3), now), ago(now + timedelta(days=1), now), ago(None, now)
-    ('3 hours ago', 'in 1 day', 'never')
-    """
-    if value is None:
-        return "never"
-    length = _time(value) - now
-    is_past, length = length < timedelta(0), abs(length)
-    for step, name in _STEPS:
-        if length >= step:
-            text = count(round(length / step), name)
-            return f"{text} ago" if is_past else f"in {text}"
-    return "just now" if is_past else "in a moment"
-
-
 def count(number: int, name: str) -> str:
-    """Write a number of things.
+    """Write a number with a noun.
 
     Examples
     --------
@@ -106,14 +69,14 @@ def count(number: int, name: str) -> str:
     return f"{number:,} {name}"
 
 
-def short(text: object, most: int = _TITLE) -> str:
-    """Cut a text that is too long to show."""
+def short(text: object, limit: int = 300) -> str:
+    """Shorten a long text."""
     whole = str(text)
-    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+    return whole if len(whole) <= limit else f"{whole[: limit - 1]}…"
 
 
 def web_link(address: object) -> str:
-    """Return an address that may be linked to: of the web; empty for others.
+    """Return an address of the web, or an empty string for other addresses.
 
     Examples
     --------
@@ -121,7 +84,7 @@ def web_link(address: object) -> str:
     ('https://e.org/a', '', '')
     """
     text = str(address or "")
-    if len(text) > _LINK or not text.isprintable() or " " in text:
+    if len(text) > _LINK_CHARACTERS or not text.isprintable() or " " in text:
         return ""
     try:
         parts = urlsplit(text)
@@ -131,6 +94,42 @@ def web_link(address: object) -> str:
 
 
 def heading(row: Mapping[str, Any]) -> str:
-    """Return what an item is called: its title, or its id."""
+    """Return the title of an item, or its id if it has none."""
     title = " ".join(str(row["title"] or "").split())
     return short(title or row["id"])
+
+
+def fact_name(sort: str, properties: str) -> str:
+    """Return the name of a fact in words.
+
+    Parameters
+    ----------
+    sort
+        The fact's sort, such as ``publisher``.
+    properties
+        The properties from the item to the value, separated by `` / ``.
+
+    Examples
+    --------
+    >>> fact_name("publisher", "dcterms:isPartOf / dcterms:title")
+    'publisher title'
+    >>> fact_name("value", "enc:enclosure / enc:mimeType")
+    'enclosure mime type'
+    """
+    first, *others = [
+        re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.split("[:/#]", name)[-1]).lower()
+        for name in properties.split(" / ")
+    ]
+    return " ".join([first if sort == "value" else sort, *others[-1:]])
+
+
+def plain(label: str) -> str:
+    """Return a label without the brackets and the scheme of an IRI.
+
+    Examples
+    --------
+    >>> plain("<https://e.example/>"), plain("Climate")
+    ('e.example', 'Climate')
+    """
+    text = label.strip("<>")
+    return text.partition("://")[2].rstrip("/") or text if web_link(text) else text

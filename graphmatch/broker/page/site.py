@@ -1,16 +1,14 @@
-"""What the page's routes share: the page itself, who looks, and how problems are answered."""
+"""The parts that all routes of the page share: the user, rendering, and errors as pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from hashlib import sha256
-from http import HTTPStatus
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import quote
 
-from fastapi import Depends, Query, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -19,106 +17,141 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from graphmatch.broker.api.dependencies import Api
-from graphmatch.broker.api.problems import status_of
+from graphmatch.broker.api.problems import HttpError, status_of
 from graphmatch.broker.app.errors import NotFoundError
-from graphmatch.broker.insight.insight_service import InsightService
+from graphmatch.broker.app.security import Principal
 from graphmatch.broker.page.filters import environment
-from graphmatch.broker.page.session import (
-    HEADERS,
-    ForbiddenError,
-    LoginNeededError,
-    Viewer,
-    login_page,
-    viewer_of,
-)
-from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.page.session import COOKIE, HEADERS, see
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from sqlalchemy import Connection, RowMapping
 
-MAX_INT64 = 2**63 - 1
-_STATIC = Path(__file__).with_name("static")
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+NEWEST = 2**63 - 1
+"""Number after all matches and publications: lists begin with the newest."""
 _FOLLOW = "Follow a link of the page."
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Page:
-    """What the page works with.
+    """The page of an application.
 
     Parameters
     ----------
     api
-        The API's: its broker, and what is asked and polled beside it.
-    stopped
-        Whether the broker is stopping: streams end then.
+        The broker and its services.
+    streams
+        Number of pages that receive matches live.
     """
 
     api: Api
-    stopped: Callable[[], bool] = lambda: False
-    broker: Broker = field(init=False)
-    insight: InsightService = field(init=False)
-    static: Mapping[str, tuple[bytes, str]] = field(init=False)
-    templates: Environment = field(init=False)
+    templates: Environment = field(init=False, default_factory=environment)
     streams: int = 0
 
-    def __post_init__(self) -> None:
-        """Read the static files."""
-        self.broker, self.insight = self.api.broker, self.api.insight
-        found = sorted(path for path in _STATIC.iterdir() if path.suffix in _TYPES)
-        self.static = {path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in found}
-        versions = {name: sha256(data).hexdigest()[:12] for name, (data, _) in self.static.items()}
-        self.templates = environment(versions)
-
-    def show(
-        self, request: Request, name: str, viewer: Viewer | None, code: int = 200, /, **values: Any
-    ) -> Response:
-        """Return a page, or the part of it that htmx asked for."""
-        part = request.headers.get("hx-request") == "true"
-        text = self.templates.get_template(name).render(
-            part=part,
-            page=self,
-            viewer=viewer,
-            path=request.url.path,
-            now=self.broker.clock(),
-            **values,
-        )
-        return Response(text, code, media_type="text/html; charset=utf-8")
-
-    def problem(self, request: Request, status: int, problem: Problem) -> Response:
-        """Return a problem as a page, or as a part of one."""
-        return self.show(request, "problem.html", None, status, problem=problem, status=status)
+    def show(self, request: Request, name: str, code: int = 200, /, **values: Any) -> Response:
+        """Return a page, or the part of it that htmx requested."""
+        part, path = request.headers.get("hx-request") == "true", request.url.path
+        shared = {"part": part, "path": path, "page": self}
+        text = self.templates.get_template(name).render(**shared, **({"viewer": None} | values))
+        return Response(text, code, HEADERS, "text/html; charset=utf-8")
 
 
-def the_page(request: Request) -> Page:
-    """Return the page that an application has."""
-    page = request.app.state.page
-    assert isinstance(page, Page)
+async def the_page(request: Request) -> Page:
+    """Return the page of the application."""
+    page: Page = request.app.state.page
     return page
 
 
-async def _the_page(request: Request) -> Page:
-    return the_page(request)  # a plain function would be called in a thread
+ThePage = Annotated[Page, Depends(the_page)]
 
 
-ThePage = Annotated[Page, Depends(_the_page)]
+class LoginNeededError(Exception):
+    """The request needs a session and has none."""
 
 
-async def the_viewer(request: Request, page: ThePage) -> Viewer:
-    """Return who looks; those who have not logged in are sent to do so."""
-    return await viewer_of(request, page.api)
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of a user.
+
+    Parameters
+    ----------
+    principal
+        The owner with the scopes.
+    is_local
+        Whether the user needs no token.
+    """
+
+    request: Request
+    page: Page
+    principal: Principal
+    is_local: bool
+
+    @property
+    def owner(self) -> int:
+        """Number of the owner of the user's subscriptions."""
+        assert self.principal.owner is not None
+        return self.principal.owner
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the user may see the subscriptions of all owners."""
+        return self.is_local or self.principal.is_admin
+
+    def check(self, scope: str) -> None:
+        """Refuse a user who lacks a scope."""
+        if not (self.is_admin if scope == "admin" else self.principal.may(scope)):
+            what, remedy = f"this needs a token for {scope!r}", "Log in with such a token."
+            raise HttpError(403, Problem(what, Place("session"), remedy))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Read from the store."""
+        return await self.page.api.broker.store.read(work)
+
+    async def ask(self, question: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Run a method of the `InsightService` in a thread."""
+        return await self.page.api.insight.ask(question, *arguments, **options)
+
+    async def subscription(self, id: str) -> RowMapping:
+        """Return the row of a subscription of the user."""
+        return await self.page.api.broker.subscriptions.subscription(id, self.principal, None)
+
+    def show(self, name: str, code: int = 200, /, **values: Any) -> Response:
+        """Return a page for the user, or the part of it that htmx requested."""
+        return self.page.show(self.request, name, code, viewer=self, **values)
+
+    def see(self, path: str) -> Response:
+        """Return a redirect to another page of the broker."""
+        return see(self.request, path)
 
 
-TheViewer = Annotated[Viewer, Depends(the_viewer)]
-Before = Annotated[int | None, Query(ge=0, le=MAX_INT64)]
+async def the_visit(request: Request, page: ThePage) -> Visit:
+    """Return the visit of the user who has a session, or who is on this machine.
+
+    Raises
+    ------
+    LoginNeededError
+        If the request needs a token, and its session has ended or is missing.
+    """
+    session, api = request.cookies.get(COOKIE), page.api
+    principal = await api.broker.accounts.session_principal(session) if session else None
+    if principal is not None:
+        return Visit(request, page, principal, is_local=False)
+    if api.token_reason(request) is not None:
+        raise LoginNeededError
+    return Visit(request, page, await api.local_principal(), is_local=True)
+
+
+TheVisit = Annotated[Visit, Depends(the_visit)]
+Seq = Annotated[int, Query(ge=0, le=NEWEST)]
 Text = Annotated[str, Query(max_length=2000)]
 
 
 class PageRoute(APIRoute):
-    """Answers problems with pages, and puts the headers on every answer.
+    """A route that answers errors with pages.
 
-    ``/`` is a page for those who want HTML; others get what the API has there.
+    ``/`` is a page for clients that accept HTML; for others, it is a route of the API.
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -128,40 +161,33 @@ class PageRoute(APIRoute):
         return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the function that answers a request."""
         handler = super().get_route_handler()
+        return partial(_answered, handler)
 
-        async def answered(request: Request) -> Response:
-            answer = await _answered(handler, request)
-            for name, value in HEADERS.items():
-                answer.headers.setdefault(name, value)
-            return answer
 
-        return answered
+def page_router() -> APIRouter:
+    """Return an empty router for pages."""
+    return APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 async def _answered(
     handler: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
 ) -> Response:
-    page = the_page(request)
+    page = await the_page(request)
     try:
         return await handler(request)
     except LoginNeededError:
-        return login_page(request)
+        back = request.url.path if request.method == "GET" else "/"
+        return see(request, f"/login?back={quote(back)}")
     except GraphMatchError as error:
-        return page.problem(request, _status(error), error.problem)
-    except HTTPException as error:  # of what is before the endpoints
+        status, problem = status_of(error), error.problem
+    except HTTPException as error:
+        status = error.status_code
         problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), _FOLLOW))
-        return page.problem(request, error.status_code, problem)
-    except RequestValidationError:
-        problem = Problem("the address has odd values", Place("address"), _FOLLOW)
-        return page.problem(request, 422, problem)
+    return page.show(request, "problem.html", status, problem=problem, status=status)
 
 
-def _status(error: GraphMatchError) -> int:
-    return HTTPStatus.FORBIDDEN if isinstance(error, ForbiddenError) else status_of(error)
-
-
-def not_there(what: str, where: object) -> NotFoundError:
-    """Return the error for what an address names and is not there."""
-    return NotFoundError(Problem(f"there is no such {what}", Place(str(where)), _FOLLOW))
+def not_there(kind: str, name: object) -> NotFoundError:
+    """Return the error for a missing object of some kind."""
+    return NotFoundError(Problem(f"there is no such {kind}", Place(str(name)), _FOLLOW))

@@ -57,10 +57,12 @@ class Polled:
 class PageServer(LiveBroker):
     """A running broker with its page, and with sample data if wanted."""
 
-    def __init__(self, folder: Path, *, local: bool = True, filled: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, local: bool = True, filled: bool = True, url: str | None = None
+    ) -> None:
         self.retried: list[int] = []
         self._filled = filled
-        options, feeds = ApiOptions(local=local), Polled(datetime.now(UTC))
+        options, feeds = ApiOptions(local=local, url=url), Polled(datetime.now(UTC))
         more = {"options": options, "retry": self._retry, "feeds": feeds}
         super().__init__(folder, knowing=KNOWING, **more)
 
@@ -161,7 +163,7 @@ class Visitor(Called):
         return answer
 
     def events(self, path: str, most: int, **headers: str) -> list[dict[str, str]]:
-        """Return the first events of a stream."""
+        """Return the first events of a stream; fail if nothing arrives for 10 seconds."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", path, headers=headers)
@@ -169,7 +171,9 @@ class Visitor(Called):
             found: list[dict[str, str]] = []
             event: dict[str, str] = {}
             while len(found) < most:
-                line = answer.readline().decode().rstrip("\n")
+                data = answer.readline()
+                assert data, found  # The server has closed the stream.
+                line = data.decode().rstrip("\n")
                 key, _, value = line.partition(": ")
                 if not line and "event" in event:
                     found.append(event)

@@ -1,13 +1,13 @@
-// What the page does beyond links and forms: keys, live matches, the graph. Nothing is needed.
+// Keys, live matches, and the graph of an item. The page works without them.
 "use strict";
 (() => {
   const root = document.documentElement;
   root.classList.add("js");
   const $ = (selector, within = document) => within.querySelector(selector);
   const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const say = (text) => { const said = $("#said"); if (said) said.textContent = text; };
+  const say = (text) => { const status = $("#status"); if (status) status.textContent = text; };
 
-  // Times in the reader's zone.
+  // Times in the zone of the reader.
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   const times = (within) => {
     for (const time of $$("time[datetime]:not([title])", within)) {
@@ -26,11 +26,14 @@
       const holder = document.createElement("template");
       holder.innerHTML = event.data;
       const row = holder.content.firstElementChild;
-      if (!row || document.getElementById(row.id)) return;
+      if (!row) return;
+      const isNew = !document.getElementById(row.id);
+      const isSame = (old) => old.id === row.id || (row.dataset.link && old.dataset.link === row.dataset.link);
+      $$(".match", list).filter(isSame).forEach((old) => old.remove());
       list.prepend(row);
       while (list.children.length > 100) list.lastElementChild.remove();
       const counted = $("[data-count]");
-      if (counted) {
+      if (counted && isNew) {
         const count = counted.dataset.count = Number(counted.dataset.count) + 1;
         counted.textContent = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
       }
@@ -46,45 +49,42 @@
   // The graph of an item.
   const draw = (box) => {
     if (!window.cytoscape) return;
-    fetch(box.dataset.graph).then((answer) => answer.json()).then((elements) => {
-      box.hidden = false;
-      const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-      const style = () => [
-        { selector: "node", style: { label: "data(label)", color: color("--ink"), "background-color": color("--dim"),
-          "font-size": 12, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": box.clientWidth < 500 ? 90 : 130, width: 18, height: 18,
-          "text-valign": "bottom", "text-margin-y": 4 } },
-        { selector: "node[kind = 'item']", style: { "background-color": color("--accent"), width: 30, height: 30, "font-weight": "bold" } },
-        { selector: "node[kind = 'text']", style: { shape: "round-rectangle", "background-color": color("--soft"), "border-width": 1,
-          "border-color": color("--dim") } },
-        { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
-          "border-color": color("--accent") } },
-        { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--edge"), width: 1.5,
-          "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--edge"), "arrow-scale": 0.8,
-          "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
-        { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
-      ];
-      const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-      // On a spiral at first, so that the same graph always looks the same.
-      elements.nodes.forEach((node, number) => {
-        node.data.label = cut(node.data.label, 60);
-        node.position = { x: 40 * Math.sqrt(number) * Math.cos(2.4 * number), y: 40 * Math.sqrt(number) * Math.sin(2.4 * number) };
-      });
-      const cy = window.cytoscape({
-        container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
-        layout: { name: "cose", animate: false, randomize: false, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
-      });
-      // As wide as the box: labels lie flat, so they need room to the sides.
-      const drawn = cy.elements().boundingBox({ includeLabels: false });
-      const wider = Math.min(Math.max((box.clientWidth / box.clientHeight) / (drawn.w / drawn.h), 0.8), 2.5);
-      cy.nodes().positions((node) => ({ x: node.position("x") * wider, y: node.position("y") }));
-      cy.fit(undefined, 20);
-      box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
-      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
-      box.dataset.drawn = String(cy.nodes().length);
-    }).catch(() => {});
+    const elements = JSON.parse(box.dataset.graph);
+    box.hidden = false;
+    const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+    const style = () => [
+      { selector: "node", style: { label: "data(label)", color: color("--ink"), "background-color": color("--dim"),
+        "font-size": 12, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": box.clientWidth < 500 ? 90 : 130, width: 18, height: 18,
+        "text-valign": "bottom", "text-margin-y": 4 } },
+      { selector: "node[kind = 'item']", style: { "background-color": color("--accent"), width: 30, height: 30, "font-weight": "bold" } },
+      { selector: "node[kind = 'text']", style: { shape: "round-rectangle", "background-color": color("--soft"), "border-width": 1,
+        "border-color": color("--dim") } },
+      { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
+        "border-color": color("--accent") } },
+      { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--edge"), width: 1.5,
+        "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--edge"), "arrow-scale": 0.8,
+        "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
+      { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
+    ];
+    // The layout starts from a spiral, so that a graph always looks the same.
+    elements.nodes.forEach((node, number) => {
+      node.position = { x: 40 * Math.sqrt(number) * Math.cos(2.4 * number), y: 40 * Math.sqrt(number) * Math.sin(2.4 * number) };
+    });
+    const cy = window.cytoscape({
+      container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
+      layout: { name: "cose", animate: false, randomize: false, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
+    });
+    // Labels are horizontal, so the graph is as wide as the box.
+    const drawn = cy.elements().boundingBox({ includeLabels: false });
+    const wider = Math.min(Math.max((box.clientWidth / box.clientHeight) / (drawn.w / drawn.h), 0.8), 2.5);
+    cy.nodes().positions((node) => ({ x: node.position("x") * wider, y: node.position("y") }));
+    cy.fit(undefined, 20);
+    box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
+    box.dataset.drawn = String(cy.nodes().length);
   };
 
-  // Where a problem of a query is.
+  // The place of a problem in a query.
   const goTo = (box) => {
     const text = $("#query-text");
     if (!text || !box.dataset.line) return;
@@ -100,6 +100,8 @@
   let wasG = false;
   const typed = (event) => {
     const isField = event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select");
+    const chip = event.key === "ArrowDown" && event.target.id === "topics" && $("#suggest button");
+    if (chip) { event.preventDefault(); chip.focus(); return; }
     if (event.key === "Escape" && isField) { event.target.blur(); return; }
     if (isField || event.ctrlKey || event.metaKey || event.altKey) return;
     const go = wasG ? after[event.key] : keys[event.key];
