@@ -275,8 +275,8 @@ audit = _table(
 
 read_items = _table(
     "read_items",
-    Column("owner", ForeignKey("owners.id"), primary_key=True),
     Column("publication", ForeignKey("publications.seq", ondelete="CASCADE"), primary_key=True),
+    Column("owner", ForeignKey("owners.id"), primary_key=True),
 )
 """Items that an owner has read on the web page."""
 
