@@ -543,7 +543,7 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
 
     def shares() -> dict[int, int]:
         rows = store.read_now(lambda db: db.execute(whose).all())
-        return {row.engine: row.found for row in rows}
+        return {row.ontology_version: row.found for row in rows}
 
     def left() -> int:
         return store.read_now(lambda db: db.scalar(waiting)) or 0

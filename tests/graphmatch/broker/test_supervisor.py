@@ -43,6 +43,7 @@ from graphmatch.broker.service import publications as publications_module
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.kafka import KafkaSource
 from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.publications import Publications
 from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
@@ -159,7 +160,7 @@ async def test_a_task_that_fails_does_not_spin_and_stops_at_once(
 async def log(broker: Broker, *names: str) -> None:
     for name in names:
         text = f"<urn:{name}> a <urn:C> ."
-        await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
+        await broker.publications.publish(text.encode(), format="ttl", name=f"urn:{name}")
 
 
 async def matched(one: BrokerHarness) -> list[tuple[int, int]]:
@@ -315,8 +316,8 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
         titles = [row["title"] for row in await one.rows(publications)]
         assert titles == ["a", "b1", "b2"]
         [row] = await one.rows(audit)
-        assert row["what"].startswith("set aside: InputError: ")
-        assert row["who"] == site.url("/feed")
+        assert row["action"].startswith("set aside: InputError: ")
+        assert row["actor"] == site.url("/feed")
 
 
 async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
@@ -382,14 +383,14 @@ def test_bad_records_of_kafka_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is unreadable, one cannot be stored; the connection fails, and so does the store."""
-    read = Broker.read
+    read = Publications.read
 
-    def broken(self: Broker, data: bytes, **more: Any) -> Any:
+    def broken(self: Publications, data: bytes, **more: Any) -> Any:
         if b"urn:broken" in data:
             raise ValueError("no luck")
         return read(self, data, **more)
 
-    monkeypatch.setattr(Broker, "read", broken)
+    monkeypatch.setattr(Publications, "read", broken)
     names = ["a", "broken", "b", "bad", "c"]
     several = [
         record(0, n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)
