@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.db.dead_letters import dead_letter_writer
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.service.accounts import Accounts
@@ -72,6 +73,7 @@ class Broker:
         self.store, self.engine, self.clock = store, engine, clock
         self.limits = limits or BrokerLimits()
         self.supervisor = Supervisor()
+        self.supervisor.on_dead_letter = dead_letter_writer(store, clock)
         self.on_commit: Callable[[], None] = lambda: None
         """Called after a publication or a change of a subscription was committed."""
         self.subscriptions = Subscriptions(self)
