@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -22,10 +22,10 @@ from typer.testing import CliRunner
 
 from graphmatch.broker.app import supervisor
 from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.db.dead_letters import count_dead_letters, newest_dead_letters
 from graphmatch.broker.db.delivery_queries import AttemptResults
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import (
-    audit,
     deliveries,
     kafka_offsets,
     matches,
@@ -74,6 +74,7 @@ Panic.__name__ = "PanicException"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(supervisor, "OUTAGE_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "RETRY_SECONDS", 0.0)
 
 
 def counted(one: Supervisor) -> dict[str, float]:
@@ -112,8 +113,9 @@ def test_a_failure_is_logged_and_counted(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = Supervisor()
-    with one.record("matching", "publication 17") as attempt:
+    with one.record("matching", "publication 17", attempts=1) as attempt:
         raise error
+    assert attempt.is_dead
     assert attempt.error == f"{type(error).__name__}: {error}".strip()
     [record] = caplog.records
     assert "matching: publication 17 failed" in record.getMessage()
@@ -121,6 +123,64 @@ def test_a_failure_is_logged_and_counted(
     assert record.exc_info[1] is error
     assert one.set_aside() == ["matching: 1 set aside"]
     assert counted(one) == {'records_set_aside_total{task="matching"}': 1}
+
+
+def test_a_record_that_fails_three_times_in_a_row_is_a_dead_letter() -> None:
+    one, letters = Supervisor(), list[tuple[str, str, str]]()
+    one.on_dead_letter = lambda *letter: letters.append(letter)
+    for fails in (True, True, False, True, True):  # A success starts the count again.
+        with one.record("feeds", "urn:a") as attempt:
+            if fails:
+                raise ValueError("no luck")
+    assert (attempt.is_dead, letters, one.set_aside()) == (False, [], [])
+    for record in ("urn:b", "urn:a"):
+        with one.record("feeds", record) as attempt:
+            raise ValueError("no luck")
+    assert attempt.is_dead
+    assert letters == [("feeds", "urn:a", "ValueError: no luck")]
+    assert one.set_aside() == ["feeds: 1 set aside"]
+
+
+def test_records_are_tried_together_and_three_times_alone() -> None:
+    one, tried = Supervisor(), list[list[str]]()
+
+    def work(records: Sequence[str]) -> None:
+        tried.append(list(records))
+        if "bad" in records:
+            raise ValueError("no luck")
+
+    dead = list(one.each("matching", ["a", "bad", "b"], work, str))
+    assert dead == [("bad", "ValueError: no luck")]
+    assert tried == [["a", "bad", "b"], ["a"], ["bad"], ["bad"], ["bad"], ["b"]]
+
+
+def test_a_thread_continues_after_a_failure() -> None:
+    one, stop, woken = Supervisor(), threading.Event(), threading.Event()
+    errors = [ValueError("a"), Panic("b")]
+
+    def work() -> float:
+        if errors:
+            raise errors.pop()
+        stop.set()
+        return 0.0
+
+    one.run("matching", work, stop, woken)
+    assert counted(one) == {'task_failures_total{task="matching"}': 2}
+
+
+async def test_dead_letters_are_stored(idle: BrokerHarness) -> None:
+    for number in range(2):
+        with idle.broker.supervisor.record("feeds", f"urn:nu\0l{number}", attempts=1):
+            raise ValueError("no luck")
+
+    async def rows() -> bool:
+        return await idle.store.read(count_dead_letters) == 2
+
+    await until(rows)
+    newest = await idle.store.read(lambda db: newest_dead_letters(db, 1))
+    assert [(row["record"], row["error"]) for row in newest] == [
+        ("urn:nu\ufffdl1", "ValueError: no luck")
+    ]
 
 
 def test_an_outage_of_the_store_is_not_the_fault_of_a_record() -> None:
@@ -315,9 +375,9 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
             clock.forward(hours=2)
         titles = [row["title"] for row in await one.rows(publications)]
         assert titles == ["a", "b1", "b2"]
-        [row] = await one.rows(audit)
-        assert row["action"].startswith("set aside: InputError: ")
-        assert row["actor"] == site.url("/feed")
+        await until(lambda: one.broker.supervisor.set_aside() == ["feeds: 1 set aside"])
+        letters = await one.store.read(newest_dead_letters)
+        assert [row["error"].partition(":")[0] for row in letters] == ["InputError"]
 
 
 async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
@@ -418,13 +478,14 @@ def test_bad_records_of_kafka_are_set_aside(
 
     store = Store(str(tmp_path / "broker.db"))
     assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
+    assert not failures
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
-    lines = store.read_now(lambda db: db.execute(select(audit.c.action, audit.c.target)).all())
-    assert [(one.action[:20], one.target) for one in lines] == [
-        ("refused: ValueError:", "urn:kafka:t:0:1"),
-        ("set aside: InputErro", "urn:bad"),
-    ]
+    letters = store.read_now(newest_dead_letters)
+    assert {(row["record"], row["error"][:11]) for row in letters} == {
+        ("urn:kafka:t:0:1", "ValueError:"),
+        ("urn:bad", "InputError:"),
+    }
     assert store.read_now(lambda db: db.scalar(select(kafka_offsets.c.offset))) == 6
     consumer.at = {}
     assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
@@ -533,7 +594,6 @@ async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
     assert {row["state"] for row in await idle.rows(subscriptions)} == {"ended"}
     told = [(row["subscription"], row["kind"]) for row in await idle.rows(deliveries)]
     assert told == [(2, "expiring"), (2, "expired")]
-    assert idle.broker.supervisor.set_aside() == ["expiry: 2 set aside"]
 
 
 @pytest.fixture(params=["_round", "_expire", "_forget"])
