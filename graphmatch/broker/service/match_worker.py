@@ -1,11 +1,10 @@
 """The match worker: from the log of publications to matches and deliveries.
 
-One thread takes publications in the order of the log, from memory if this process has committed
-them, otherwise from the store. It adds all subscriptions that were committed before them to the
-engine, matches, and commits matches, deliveries and the fact that the publications are matched in
-one transaction. A publication with many matches is committed in chunks of `CHUNK_SIZE`, and is
-matched after the last one. After a failure or a restart, matches that are already in the store are
-left out. The log is the truth, and the engine is a cache.
+One thread reads publications in the order of the log, adds all subscriptions that were committed
+before them to the engine, matches, and commits matches, deliveries and the fact that the
+publications are matched in one transaction. A publication with many matches is committed in chunks
+of `CHUNK_SIZE`, and is matched after the last one. After a failure or a restart, matches that are
+already in the store are left out. The log is the truth, and the engine is a cache.
 
 The engine is saved as a snapshot. Its name has the fingerprint of the ontology and the counter of
 changes of subscriptions up to which the engine is current. A start opens it and catches up.
@@ -41,7 +40,6 @@ from graphmatch.engine import Engine
 from graphmatch.report import CoreMatches
 from graphmatch.snapshot import SavedError
 from semantic.errors import GraphMatchError, Problem
-from semantic.publication import Publication
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
@@ -79,14 +77,8 @@ class LoggedPublication:
 
     Parameters
     ----------
-    seq
-        Its number in the log.
-    content
-        The publication, or its id and N-Triples if it was read from the store.
-    received_at
-        Time of its commit in milliseconds.
-    change
-        Counter of changes of subscriptions; it sees the subscriptions up to this change.
+    seq, id, data, received_at
+        Its row in the log; `data` is N-Triples.
     attempts
         Number of attempts to match it. Some of its matches can be in the store after the first.
     is_matched
@@ -98,10 +90,10 @@ class LoggedPublication:
     """
 
     seq: int
-    content: Publication | tuple[str, bytes]
+    id: str
+    data: bytes
     received_at: int
-    change: int
-    attempts: int = 0
+    attempts: int
     is_matched: bool = False
     problem: str | None = None
     failed: Sequence[tuple[str, str]] = ()
@@ -151,9 +143,9 @@ class MatchWorker:
         self.broker = broker
         self._snapshots, self._fingerprint, self._version = snapshots, fingerprint, version
         self._known = self._saved = 0
-        self._saved_at = self._read_at = monotonic()
-        self._seq: int | None = None
-        """Number of the next publication, if all before it are matched."""
+        self._saved_at = monotonic()
+        self._first: int | None = None
+        """Number of the last publication at the start; some matches of earlier ones can exist."""
         self._held: Sequence[LoggedPublication] = ()
         """Publications that are not completely matched, for example because of an outage."""
         self._failures: dict[int, list[float]] = {}
@@ -275,22 +267,21 @@ class MatchWorker:
         self._wake.set()
 
     def _round(self) -> float:
-        count = 0
-        while (matched := self.step()) and not self._stop.is_set():
-            count += matched
-        if not count:
-            self.catch_up()
+        while self.step() == BATCH_SIZE and not self._stop.is_set():
+            pass
         if monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
         return _IDLE_SECONDS
 
     def step(self) -> int:
         """Match the next publications and commit their matches; return their number."""
-        self._held = held = self._held or self._next()
-        if not held:
-            return 0
-        if max(publication.change for publication in held) > self._known:
-            self.catch_up()
+        if not self._held:
+            store = self.broker.store
+            read = store.read_now(self._next) if store.is_sqlite else store.write_now(self.claim)
+            self._held, change = read
+            if change > self._known:
+                self.catch_up()
+        held = self._held
         each, name = self.broker.supervisor.each, "publication {0.seq}".format
         for publication, error in each(_TASK, held, self._match_all, name):
             publication.problem = error
@@ -303,35 +294,13 @@ class MatchWorker:
 
     # -- reading the log --------------------------------------------------------------------
 
-    def _next(self) -> Sequence[LoggedPublication]:
-        """Return the next publications, from memory if possible."""
-        store, recent = self.broker.store, self.broker.publications.recent
-        if not store.is_sqlite:
-            return store.write_now(self.claim)
-        if self._seq is not None:
-            taken = recent.take(self._seq, BATCH_SIZE)
-            self._seq += len(taken)
-            if taken:
-                return [
-                    LoggedPublication(one.seq, one.publication, one.received_at, one.change)
-                    for one in taken
-                ]
-            if recent.last < self._seq and monotonic() - self._read_at < _IDLE_SECONDS:
-                return ()
-        self._read_at = monotonic()
-        last, rows = store.read_now(self._unmatched)
-        self._seq = 1 + (rows[-1].seq if len(rows) == BATCH_SIZE else last)
-        return rows
+    def _next(self, db: Connection) -> tuple[Sequence[LoggedPublication], int]:
+        """Return the first unmatched publications, and the counter of changes."""
+        rows = db.execute(_UNMATCHED).all()
+        return self._logged(db, rows), counter(db, "change")
 
-    def _unmatched(self, db: Connection) -> tuple[int, Sequence[LoggedPublication]]:
-        """Return the number of the last publication, and the first unmatched ones."""
-        last, change, table = counter(db, "publication"), counter(db, "change"), publications.c
-        chosen = select(table.seq, table.id, table.data, table.received_at)
-        waiting = chosen.where(table.matched_at.is_(None)).order_by(table.seq).limit(BATCH_SIZE)
-        return last, [_logged(row, change) for row in db.execute(waiting)]
-
-    def claim(self, db: Connection) -> Sequence[LoggedPublication]:
-        """Claim publications that no other process has claimed."""
+    def claim(self, db: Connection) -> tuple[Sequence[LoggedPublication], int]:
+        """Claim publications that no other process has claimed; return what `_next` does."""
         table, now = publications.c, self.broker.clock()
         # A claim that ends after the longest possible one was made when the clock was wrong.
         held = table.claimed_until.between(millis(now), millis(now + 2 * _CLAIM))
@@ -344,8 +313,18 @@ class MatchWorker:
             .values(claimed_until=millis(now + _CLAIM))
             .returning(table.seq, table.id, table.data, table.received_at)
         )
-        rows, change = db.execute(claim).all(), counter(db, "change")
-        return [_logged(row, change) for row in sorted(rows)]
+        rows = sorted(db.execute(claim))
+        return self._logged(db, rows), counter(db, "change")
+
+    def _logged(
+        self, db: Connection, rows: Sequence[Row[*tuple[Any, ...]]]
+    ) -> Sequence[LoggedPublication]:
+        if (first := self._first) is None:
+            first = self._first = counter(db, "publication")
+        return [
+            LoggedPublication(row.seq, row.id, row.data, row.received_at, int(row.seq <= first))
+            for row in rows
+        ]
 
     # -- matching ---------------------------------------------------------------------------
 
@@ -367,14 +346,9 @@ class MatchWorker:
     def _match(self, logged: LoggedPublication) -> Iterator[tuple[int, str, bool]]:
         """Yield subscription, solutions and whether these are truncated, for each match."""
         problems: list[Problem] = []
-        engine, content = self.broker.engine, logged.content
         try:
-            if isinstance(content, Publication):
-                reports = iter([engine.match(content)])
-            else:
-                id, data = content
-                reports = engine.filter(data, "nt", "document", name=id)
-            for report in reports:
+            engine = self.broker.engine
+            for report in engine.filter(logged.data, "nt", "document", name=logged.id):
                 problems += report.problems
                 assert isinstance(report.matches, CoreMatches)
                 logged.failed = report.matches.failed
@@ -476,11 +450,6 @@ class MatchWorker:
         return list(dict.fromkeys(row["subscription"] for row in rows))
 
 
-def _logged(row: Row[*tuple[Any, ...]], change: int) -> LoggedPublication:
-    """Return a publication from the log, some of whose matches can be in the store."""
-    return LoggedPublication(row.seq, (row.id, row.data), row.received_at, change, attempts=1)
-
-
 def _delivery(
     row: Row[*tuple[Any, ...]],
     now: datetime,
@@ -528,6 +497,13 @@ def _pause_unchanged(number: int, known: int, reason: str, at: int, db: Connecti
         pause_subscription(db, number, reason, at)
 
 
+_table = publications.c
+_UNMATCHED = (
+    select(_table.seq, _table.id, _table.data, _table.received_at)
+    .where(_table.matched_at.is_(None))
+    .order_by(_table.seq)
+    .limit(BATCH_SIZE)
+)
 _table = subscriptions.c
 _ACTIVE = select(
     _table.number,

@@ -2,23 +2,19 @@
 
 Concurrent requests are committed together: while a transaction is under way, further ones queue,
 and the next transaction inserts the publications of all of them with one statement. If it fails,
-each request is repeated on its own.
-
-`Publications.recent` passes committed publications to the match worker of the same process as they
-were parsed. It is bounded. The log has them all, for restarts and for other processes.
+each request is repeated on its own, and stores all publications that can be stored.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from pyoxigraph import RdfFormat, serialize
@@ -27,7 +23,7 @@ from sqlalchemy import insert, select
 
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
 from graphmatch.broker.app.security import ANYBODY, Principal
-from graphmatch.broker.db.store import counted, counter, is_outage
+from graphmatch.broker.db.store import counted, is_outage
 from graphmatch.broker.db.tables import idempotency_keys, publications
 from graphmatch.broker.models.summaries import summary_of
 from graphmatch.broker.models.times import millis
@@ -43,8 +39,6 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 100
 """Maximum number of requests that are committed together."""
-RECENT_BYTES = 8_000_000
-"""Maximum size of the recent publications in memory, as N-Triples."""
 _ID_BYTES = 2000
 _SMALL_BYTES, _TRIPLE_BYTES = 16_384, 64
 _PUBLISH = insert(publications)
@@ -70,9 +64,8 @@ class Accepted:
 
 @dataclass(slots=True)
 class _Intake:
-    """Publications that wait for their commit, and the parameters of `Publications.take_in`."""
+    """Rows that wait for their commit, and the parameters of `Publications.take_in`."""
 
-    publications: Sequence[Publication]
     rows: list[Row]
     problems: Sequence[Problem]
     source: str
@@ -83,8 +76,6 @@ class _Intake:
     body: bytes
     also: Callable[[Connection], None] | None
     done: asyncio.Future[Accepted]
-    change: int = 0
-    """The counter of changes of subscriptions when the publications were committed."""
 
     @property
     def size(self) -> int:
@@ -92,67 +83,13 @@ class _Intake:
         return sum(len(row["data"]) for row in self.rows) if self.source == "http" else 0
 
 
-class RecentPublication(NamedTuple):
-    """A committed publication, with the counter of changes of subscriptions at its commit."""
-
-    seq: int
-    publication: Publication
-    received_at: int
-    change: int
-    size: int
-
-
-@dataclass(slots=True)
-class RecentPublications:
-    """Publications that were committed lately and are not yet matched; it is thread-safe.
-
-    Attributes
-    ----------
-    last
-        The number of the last committed publication, which may be missing here.
-    """
-
-    last: int = 0
-    _queue: deque[RecentPublication] = field(default_factory=deque)
-    _size: int = 0
-    _guard: Lock = field(default_factory=Lock)
-
-    def add(self, recent: Sequence[RecentPublication]) -> None:
-        """Add publications, in the order of the log, as long as there is space."""
-        with self._guard:
-            for one in recent:
-                self.last = max(self.last, one.seq)
-                if self._size + one.size <= RECENT_BYTES:
-                    self._queue.append(one)
-                    self._size += one.size
-
-    def take(self, seq: int, limit: int) -> list[RecentPublication]:
-        """Remove and return publications with consecutive numbers from `seq` on."""
-        taken: list[RecentPublication] = []
-        with self._guard:
-            while self._queue and self._queue[0].seq <= seq and len(taken) < limit:
-                first = self._queue.popleft()
-                self._size -= first.size
-                if first.seq == seq:
-                    taken.append(first)
-                    seq += 1
-        return taken
-
-
 class Publications:
-    """The log of a broker.
-
-    Attributes
-    ----------
-    recent
-        Publications for the match worker of this process.
-    """
+    """The log of a broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._queue: list[_Intake] = []
         self._committing: asyncio.Task[None] | None = None
-        self.recent = RecentPublications()
 
     async def publish(
         self,
@@ -276,7 +213,7 @@ class Publications:
         )
         done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         body = b"" if key is None else sha256(of).digest()
-        intake = _Intake(found, rows, problems, source, task, by, now, key, body, also, done)
+        intake = _Intake(rows, problems, source, task, by, now, key, body, also, done)
         self._queue.append(intake)
         if self._committing is None or self._committing.done():
             self._committing = asyncio.create_task(self._commit_queue())
@@ -299,37 +236,19 @@ class Publications:
             else:
                 alone = (write(partial(self._insert_alone, intake)) for intake in batch)
                 results = await asyncio.gather(*alone, return_exceptions=True)
-            self._finish(batch, results)
-
-    def _finish(
-        self, batch: Sequence[_Intake], results: Sequence[Accepted | BaseException]
-    ) -> None:
-        """Pass on the results of a batch, and wake the match worker."""
-        for intake, result in zip(batch, results, strict=True):
-            if intake.done.cancelled():
-                pass
-            elif isinstance(result, BaseException):
-                intake.done.set_exception(result)
-            else:
-                intake.done.set_result(result)
-        if self._broker.store.is_sqlite:
-            self.recent.add(
-                [
-                    RecentPublication(
-                        row["seq"], publication, intake.now, intake.change, len(row["data"])
-                    )
-                    for intake, result in zip(batch, results, strict=True)
-                    if isinstance(result, Accepted)
-                    for publication, row in zip(intake.publications, intake.rows, strict=True)
-                    if "seq" in row
-                ]
-            )
-        self._broker.on_commit()
+            for intake, result in zip(batch, results, strict=True):
+                if intake.done.cancelled():
+                    pass
+                elif isinstance(result, BaseException):
+                    intake.done.set_exception(result)
+                else:
+                    intake.done.set_result(result)
+            self._broker.on_commit()
 
     def _insert(self, batch: Sequence[_Intake], db: Connection) -> list[Accepted]:
         """Insert the publications of all requests; any failure undoes the transaction."""
-        results = [_earlier_response(db, intake) for intake in batch]
-        new = [intake for intake, earlier in zip(batch, results, strict=True) if earlier is None]
+        earlier = [_earlier_response(db, intake) for intake in batch]
+        new = [intake for intake, found in zip(batch, earlier, strict=True) if found is None]
         _insert_rows(db, [row for intake in new for row in intake.rows])
         sizes = Counter[Principal]()
         for intake in new:
@@ -337,17 +256,13 @@ class Publications:
         for by, size in sizes.items():
             if size:
                 self._broker.accounts.charge(db, by, size)
-        change = counter(db, "change")
-        for number, intake in enumerate(batch):
-            if results[number] is None:
-                intake.change = change
-                results[number] = self._complete(db, intake, intake.rows, intake.problems)
-        return [result for result in results if result is not None]
+        return [
+            found or _complete(db, intake, intake.rows, intake.problems)
+            for intake, found in zip(batch, earlier, strict=True)
+        ]
 
     def _insert_alone(self, intake: _Intake, db: Connection) -> Accepted:
         """Insert the publications of one request, without those that cannot be stored."""
-        for row in intake.rows:
-            row.pop("seq", None)
         if (earlier := _earlier_response(db, intake)) is not None:
             return earlier
         stored: list[Row] = []
@@ -357,33 +272,29 @@ class Publications:
                 _insert_rows(db, rows)
             stored.extend(rows)
 
-        problems = list(intake.problems)
-        each = self._broker.supervisor.each
+        problems, each = list(intake.problems), self._broker.supervisor.each
         for row, error in each(intake.task, intake.rows, insert_some, _id_of_row, 0.0):
-            row.pop("seq", None)
-            what = f"set aside: {error}"
-            problems.append(Problem(what, Place(row["id"]), "Ask the operator of the broker."))
+            remedy = "Ask the operator of the broker."
+            problems.append(Problem(f"set aside: {error}", Place(row["id"]), remedy))
         if intake.size:
             self._broker.accounts.charge(db, intake.by, intake.size)
-        intake.change = counter(db, "change")
-        return self._complete(db, intake, stored, problems)
+        return _complete(db, intake, stored, problems)
 
-    def _complete(
-        self, db: Connection, intake: _Intake, rows: Sequence[Row], problems: Sequence[Problem]
-    ) -> Accepted:
-        """Write all that is committed together with the publications."""
-        accepted = Accepted(tuple((row["seq"], row["id"]) for row in rows), tuple(problems))
-        if intake.key is not None:
-            response = {
-                "publications": accepted.publications,
-                "problems": [_problem_json(problem) for problem in accepted.problems],
-            }
-            values = {"owner": intake.by.owner or 0, "key": intake.key, "hash": intake.body}
-            values |= {"response": response, "at": intake.now}
-            db.execute(insert(idempotency_keys).values(values))
-        if intake.also is not None:
-            intake.also(db)
-        return accepted
+
+def _complete(
+    db: Connection, intake: _Intake, rows: Sequence[Row], problems: Sequence[Problem]
+) -> Accepted:
+    """Write all that is committed together with the publications of a request."""
+    accepted = Accepted(tuple((row["seq"], row["id"]) for row in rows), tuple(problems))
+    if intake.key is not None:
+        refused = [_problem_json(problem) for problem in problems]
+        response = {"publications": accepted.publications, "problems": refused}
+        values = {"owner": intake.by.owner or 0, "key": intake.key, "hash": intake.body}
+        values |= {"response": response, "at": intake.now}
+        db.execute(insert(idempotency_keys).values(values))
+    if intake.also is not None:
+        intake.also(db)
+    return accepted
 
 
 def _insert_rows(db: Connection, rows: Sequence[Row]) -> None:
