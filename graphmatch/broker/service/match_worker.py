@@ -62,6 +62,11 @@ delays all others by up to a second."""
 _HOUR = 3600.0
 _TASK = "matching"
 _MATCHES, _DELIVERIES = insert(matches), insert(deliveries)
+_MATCHED = (
+    update(publications)
+    .where(publications.c.seq.in_(bindparam("seqs", expanding=True)))
+    .values(matched_at=bindparam("now"))
+)
 _PROBLEM = (
     update(publications)
     .where(publications.c.seq == bindparam("of"))
@@ -443,8 +448,7 @@ class MatchWorker:
         if rows:
             db.execute(_MATCHES, rows)
         if matched := [one for one in chunk.matched if one.seq in seqs]:
-            is_matched = publications.c.seq.in_([one.seq for one in matched])
-            db.execute(update(publications).where(is_matched).values(matched_at=millis(now)))
+            db.execute(_MATCHED, {"seqs": [one.seq for one in matched], "now": millis(now)})
             if problems := [{"of": one.seq, "text": one.problem} for one in matched if one.problem]:
                 db.execute(_PROBLEM, problems)
         return list(dict.fromkeys(row["subscription"] for row in rows))

@@ -133,8 +133,8 @@ def test_a_record_that_fails_three_times_in_a_row_is_a_dead_letter() -> None:
             if fails:
                 raise ValueError("no luck")
     assert (attempt.is_dead, letters, one.set_aside()) == (False, [], [])
-    for record in ("urn:b", "urn:a"):
-        with one.record("feeds", record) as attempt:
+    for name in ("urn:b", "urn:a"):
+        with one.record("feeds", name) as attempt:
             raise ValueError("no luck")
     assert attempt.is_dead
     assert letters == [("feeds", "urn:a", "ValueError: no luck")]
