@@ -1,12 +1,11 @@
 """The store of the broker: all acknowledged data, in SQLite or PostgreSQL.
 
-One thread writes. Works that wait at the same time are committed together (group commit), and their
-callers continue after that commit. With SQLite's ``synchronous=FULL`` and PostgreSQL's defaults, a
-committed work survives a power cut. If one of them fails, the transaction is undone and repeated
-with a savepoint for each work, so that it does not affect the others. Readers have their own
+One thread writes, one transaction after the other. With SQLite's ``synchronous=FULL`` and
+PostgreSQL's defaults, a committed transaction survives a power cut. Readers have their own
 connections, which cannot write.
 
-Cost: some 380 commits per second on a small disk, each of up to `GROUP_SIZE` works.
+Cost: some 380 commits per second on a small disk. Therefore frequent writers, such as the intake of
+publications, the match worker and the outbox, collect their rows and write them in batches.
 
 Limits: a SQLite file belongs to one process. If several processes share a PostgreSQL database, one
 commits at a time, because all of them raise the same counters (`counted`) and could otherwise
@@ -21,13 +20,11 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -49,8 +46,6 @@ from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_ins
 
 log = logging.getLogger("graphmatch.broker")
 
-GROUP_SIZE = 200
-"""Maximum number of works in one transaction."""
 READERS = 4
 """Number of connections that read."""
 _LOCK = 0x676D
@@ -71,31 +66,6 @@ def is_outage(error: BaseException | None) -> bool:
         is_of_value |= str(getattr(error.orig, "sqlstate", "")).startswith("54")  # Over a limit.
         return error.connection_invalidated or not is_of_value
     return isinstance(error, StoreError)
-
-
-@dataclass(slots=True)
-class _Work(Generic[T]):
-    run: Callable[[Connection], T]
-    done: Future[T]
-    result: T | None = None
-    error: Exception | None = None
-
-
-class _KeepError:
-    """A context that stores the error of a work, unless the error is an outage."""
-
-    def __init__(self, work: _Work[Any]) -> None:
-        self._work = work
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        is_lost = isinstance(error, DBAPIError) and is_outage(error)
-        if not isinstance(error, Exception) or is_lost:
-            return False
-        self._work.error = error
-        return True
 
 
 class Store:
@@ -148,18 +118,16 @@ class Store:
                 event.listen(engine, "begin", _statement(begin))
         elif self._url.get_backend_name() == "postgresql":
             self._writer = self._postgresql(pool_size=1, max_overflow=0)
-            self._readers = self._postgresql(pool_size=READERS)
+            read_only = {"postgresql_readonly": True}
+            self._readers = self._postgresql(pool_size=READERS, execution_options=read_only)
             lock = f"SELECT pg_advisory_xact_lock({_LOCK})"
             event.listen(self._writer, "begin", _statement(lock))
-            event.listen(self._readers, "begin", _read_only)
         else:
             what = f"{self._url.get_backend_name()} is not supported"
             raise _store_error(what, self.name, "Use postgresql:// or the name of a file.")
         event.listen(self._writer, "before_cursor_execute", _refuse_nul)
         self._writing = ThreadPoolExecutor(1, "store-writer")
         self._reading = ThreadPoolExecutor(READERS, "store-reader")
-        self._waiting: list[_Work[Any]] = []
-        self._guard = Lock()
         try:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
@@ -213,70 +181,37 @@ class Store:
     # -- writing ----------------------------------------------------------------------------
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run a work in the next transaction; return its result after the commit.
+        """Run a work in a transaction of its own; return its result after the commit.
 
         Parameters
         ----------
         work
-            Called in the writing thread. If it raises, its changes are undone. It must be short,
-            and may be called again after all its changes were undone.
+            Called in the writing thread. If it raises, its changes are undone. It must be short.
 
         Raises
         ------
         StoreError
             If nothing can be committed, because the disk is full or the database is gone.
         """
-        return await asyncio.wrap_future(self._queue(work))
+        return await asyncio.wrap_future(self._writing.submit(self._transaction, work))
 
     def write_now(self, work: Callable[[Connection], T]) -> T:
         """Run a work as `write` does, for a caller in a thread, which waits."""
-        return self._queue(work).result()
+        return self._writing.submit(self._transaction, work).result()
 
     def write_later(self, work: Callable[[Connection], object]) -> None:
         """Run a work as `write` does, without waiting; a failure is logged."""
-        self._queue(work).add_done_callback(_log_failure)
+        self._writing.submit(self._transaction, work).add_done_callback(_log_failure)
 
-    def _queue(self, work: Callable[[Connection], T]) -> Future[T]:
-        queued = _Work(work, Future[T]())
-        with self._guard:
-            self._waiting.append(queued)
-        self._writing.submit(self._commit)
-        return queued.done
-
-    def _commit(self) -> None:
-        """Run waiting works in one transaction, and then pass on their results."""
-        with self._guard:
-            works, self._waiting = self._waiting[:GROUP_SIZE], self._waiting[GROUP_SIZE:]
-        # Skip the works of callers that were cancelled; the others cannot be cancelled from here.
-        works = [work for work in works if work.done.set_running_or_notify_cancel()]
-        if not works:
-            return  # An earlier commit included them.
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
         try:
-            if not self._together(works, has_savepoints=False):
-                self._together(works, has_savepoints=True)
-        except SQLAlchemyError as error:
-            lost = _store_error(f"nothing was written: {_reason(error)}", self.name, error)
-            lost.__cause__ = error
-            for work in works:
-                work.error = lost
-        for work in works:
-            if work.error is not None:
-                work.done.set_exception(work.error)
-            else:
-                work.done.set_result(work.result)
-
-    def _together(self, works: Sequence[_Work[Any]], *, has_savepoints: bool) -> bool:
-        """Run works in one transaction; return False if others were undone by a failure."""
-        with self._writer.connect() as connection, connection.begin() as transaction:
-            for work in works:
-                work.error = None
-                savepoint = connection.begin_nested() if has_savepoints else nullcontext()
-                with _KeepError(work), savepoint:
-                    work.result = work.run(connection)
-                if work.error is not None and not has_savepoints:
-                    transaction.rollback()
-                    return len(works) == 1
-        return True
+            with self._writer.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            if not is_outage(error):
+                raise
+            what = f"nothing was written: {_reason(error)}"
+            raise _store_error(what, self.name, error) from error
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -341,7 +276,7 @@ _REMEDIES = (
     ("(?i)disk is full|No space|disk I/O", "Make room on the disk; try again."),
     ("(?i)read-?only", "Make the file and its folder writable, or name another file."),
     ("(?i)permission denied|unable to open", "Check the permissions of the file and its folder."),
-    ("^(Not a directory|File exists|Is a directory)", "Name a file in a folder that exists."),
+    ("^(Not a directory|File exists|Is a directory)", "Name a file in a folder."),
     ("password|authentication", "Check the user and the password in the URL."),
     ("role .* does not exist", "Check the user in the URL, or create it: `createuser`."),
     ("database .* does not exist", "Check the name in the URL, or create it: `createdb`."),
@@ -375,9 +310,6 @@ def _locked_file(database: str, name: str) -> int | None:
         what = "a database in memory does not last"
         raise _store_error(what, name, "Give the name of a file.")
     path = Path(database)
-    if path.exists() and not path.is_file():
-        what = "it is a folder" if path.is_dir() else "it is not a file"
-        raise _store_error(what, name, "Name a file.")
     lock = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -424,11 +356,6 @@ def _statement(sql: str) -> Callable[[Connection], None]:
         connection.exec_driver_sql(sql)
 
     return execute
-
-
-def _read_only(connection: Connection) -> None:
-    with suppress(SQLAlchemyError):
-        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
 
 
 def _refuse_nul(
