@@ -134,24 +134,20 @@ class Supervisor(Collector):
         """
         return Attempt(self, task, record, attempts)
 
-    def try_record(
-        self, task: str, record: str, work: Callable[[], object], delay: float | None = None
-    ) -> str | None:
+    def try_record(self, task: str, record: str, work: Callable[[], object]) -> str | None:
         """Work on a record, up to `ATTEMPTS` times; return the error of a dead letter.
 
         Parameters
         ----------
         work
             Must have no effect if it raises, or be safe to repeat.
-        delay
-            Seconds between attempts; by default `RETRY_SECONDS`.
         """
         while True:
             with self.record(task, record) as attempt:
                 work()
             if attempt.error is None or attempt.is_dead:
                 return attempt.error
-            sleep(RETRY_SECONDS if delay is None else delay)
+            sleep(RETRY_SECONDS)
 
     def each(
         self,
@@ -159,16 +155,15 @@ class Supervisor(Collector):
         records: Sequence[R],
         work: Callable[[Sequence[R]], object],
         name: Callable[[R], str],
-        delay: float | None = None,
     ) -> Iterator[tuple[R, str]]:
         """Work on records together, and one by one if that fails; yield dead letters and errors.
 
-        `work` and `delay` are those of `try_record`.
+        `work` is that of `try_record`.
         """
         with self.record(task, f"{len(records)} records", attempts=0) as attempt:
             work(records)
         for record in records if attempt.error is not None else ():
-            error = self.try_record(task, name(record), partial(work, [record]), delay)
+            error = self.try_record(task, name(record), partial(work, [record]))
             if error is not None:
                 yield record, error
 

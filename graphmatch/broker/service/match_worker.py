@@ -19,13 +19,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from sqlalchemy import bindparam, insert, or_, select, update
@@ -104,16 +104,13 @@ class LoggedPublication:
     failed: Sequence[tuple[str, str]] = ()
 
 
-@dataclass(slots=True)
-class _Chunk:
-    """Matches that are committed together, and the publications whose last matches they are.
+class _Match(NamedTuple):
+    """A match: its subscription, its solutions as JSON, and whether some of them are missing."""
 
-    A match consists of publication, number of the subscription, solutions as JSON, and whether
-    solutions are missing.
-    """
-
-    matches: list[tuple[LoggedPublication, int, str, bool]] = field(default_factory=list)
-    matched: list[LoggedPublication] = field(default_factory=list)
+    publication: LoggedPublication
+    number: int
+    solutions: str
+    is_truncated: bool
 
 
 class MatchWorker:
@@ -290,7 +287,7 @@ class MatchWorker:
         each, name = self.broker.supervisor.each, "publication {0.seq}".format
         for publication, error in each(_TASK, held, self._match_all, name):
             publication.problem = error
-            self._write(_Chunk([], [publication]))
+            self._write([], [publication])
         self._held = ()
         now = millis(self.broker.clock())
         self.on_timed([(now - publication.received_at) / 1000 for publication in held])
@@ -305,7 +302,7 @@ class MatchWorker:
         return self._logged(db, rows), counter(db, "change")
 
     def claim(self, db: Connection) -> tuple[Sequence[LoggedPublication], int]:
-        """Claim publications that no other process has claimed; return what `_next` does."""
+        """Claim publications that no other process has claimed; return them as `_next` does."""
         table, now = publications.c, self.broker.clock()
         # A claim that ends after the longest possible one was made when the clock was wrong.
         held = table.claimed_until.between(millis(now), millis(now + 2 * _CLAIM))
@@ -335,18 +332,20 @@ class MatchWorker:
 
     def _match_all(self, logged: Sequence[LoggedPublication]) -> None:
         """Match publications, and commit their matches in chunks."""
-        chunk = _Chunk()
+        chunk: list[_Match] = []
+        matched: list[LoggedPublication] = []
         for publication in logged:
             if publication.is_matched:
                 continue
             publication.attempts += 1
-            for number, solutions, is_truncated in self._match(publication):
-                chunk.matches.append((publication, number, solutions, is_truncated))
-                if len(chunk.matches) == CHUNK_SIZE:
-                    self._write(chunk)
-                    chunk = _Chunk()
-            chunk.matched.append(publication)
-        self._write(chunk)
+            for match in self._match(publication):
+                chunk.append(_Match(publication, *match))
+                if len(chunk) == CHUNK_SIZE:
+                    self._write(chunk, matched)
+                    chunk, matched = [], []
+            matched.append(publication)
+        if chunk or matched:
+            self._write(chunk, matched)
 
     def _match(self, logged: LoggedPublication) -> Iterator[tuple[int, str, bool]]:
         """Yield subscription, solutions and whether these are truncated, for each match."""
@@ -383,33 +382,32 @@ class MatchWorker:
                 del self._failures[number]
                 reason, at = f"{FAILURES} evaluations failed: {why}", millis(self.broker.clock())
                 log.warning("subscription %d is paused: %s", number, reason)
-                self.broker.store.write_now(
-                    partial(_pause_unchanged, number, self._known, reason, at)
-                )
+                pause = partial(pause_subscription, number=number, reason=reason, now=at)
+                self.broker.store.write_now(pause)
 
     # -- writing ----------------------------------------------------------------------------
 
-    def _write(self, chunk: _Chunk) -> None:
-        """Commit a chunk."""
-        if not chunk.matches and not chunk.matched:
-            return
-        numbers = self.broker.store.write_now(partial(self._insert, chunk))
-        for publication in chunk.matched:
+    def _write(self, chunk: Sequence[_Match], matched: Sequence[LoggedPublication]) -> None:
+        """Commit a chunk of matches, and that publications are matched."""
+        numbers = self.broker.store.write_now(partial(self._insert, chunk, matched))
+        for publication in matched:
             publication.is_matched = True
         if numbers:
             self.on_matched(numbers)
 
-    def _insert(self, chunk: _Chunk, db: Connection) -> Sequence[int]:
-        """Insert the matches and deliveries of a chunk; return its subscriptions."""
+    def _insert(
+        self, chunk: Sequence[_Match], matched: Sequence[LoggedPublication], db: Connection
+    ) -> Sequence[int]:
+        """Insert matches and their deliveries; return the subscriptions."""
         now = self.broker.clock()
-        seqs = {match[0].seq for match in chunk.matches} | {one.seq for one in chunk.matched}
-        numbers = {match[1] for match in chunk.matches}
+        seqs = {one.seq for one in matched} | {match.publication.seq for match in chunk}
+        numbers = {match.number for match in chunk}
         active = _active_subscriptions(db, numbers)
         digests = _open_digests(db, [row.number for row in active.values() if row.digest])
         present: set[tuple[int, int]] = set()
         shared = not self.broker.store.is_sqlite
-        if shared or any(publication.attempts > 1 for publication, *_ in chunk.matches):
-            # Some matches can be there, and another process can have matched the publications.
+        if shared or any(match.publication.attempts > 1 for match in chunk):
+            # Earlier chunks, or another process, can have inserted some of the matches.
             present = _present_matches(db, seqs, numbers)
         if shared:
             table = publications.c
@@ -417,7 +415,7 @@ class MatchWorker:
             seqs = set(db.scalars(unmatched))
         rows: list[dict[str, Any]] = []
         outgoing: list[dict[str, Any]] = []
-        for publication, number, solutions, is_truncated in chunk.matches:
+        for publication, number, solutions, is_truncated in chunk:
             seq, row = publication.seq, active.get(number)
             if row is None or row.after_publication >= seq or seq not in seqs:
                 continue
@@ -447,7 +445,7 @@ class MatchWorker:
             db.execute(_DELIVERIES, outgoing)
         if rows:
             db.execute(_MATCHES, rows)
-        if matched := [one for one in chunk.matched if one.seq in seqs]:
+        if matched := [one for one in matched if one.seq in seqs]:
             db.execute(_MATCHED, {"seqs": [one.seq for one in matched], "now": millis(now)})
             if problems := [{"of": one.seq, "text": one.problem} for one in matched if one.problem]:
                 db.execute(_PROBLEM, problems)
@@ -492,13 +490,6 @@ def _host_of(url: str) -> str:
 def _changes(newer: Select[Any], db: Connection) -> tuple[int, Sequence[Row[*tuple[Any, ...]]]]:
     """Return the counter of changes, and rows that include all changes up to it."""
     return counter(db, "change"), db.execute(newer).all()
-
-
-def _pause_unchanged(number: int, known: int, reason: str, at: int, db: Connection) -> None:
-    """Pause a subscription that has not changed since the engine got it."""
-    table = subscriptions.c
-    if db.scalar(select(table.id).where(table.number == number, table.change <= known)):
-        pause_subscription(db, number, reason, at)
 
 
 _table = publications.c

@@ -273,7 +273,7 @@ class Publications:
             stored.extend(rows)
 
         problems, each = list(intake.problems), self._broker.supervisor.each
-        for row, error in each(intake.task, intake.rows, insert_some, _id_of_row, 0.0):
+        for row, error in each(intake.task, intake.rows, insert_some, _id_of_row):
             remedy = "Ask the operator of the broker."
             problems.append(Problem(f"set aside: {error}", Place(row["id"]), remedy))
         if intake.size:

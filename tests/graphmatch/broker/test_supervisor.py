@@ -329,7 +329,7 @@ def test_readyz_names_a_task_that_fails_until_it_works(
         broken.clear()
         wait(lambda: live_broker.call("GET", "/readyz").status == 200)
         live_broker.settled()
-        with live_broker.broker.supervisor.record("feeds", "https://e.org/"):
+        with live_broker.broker.supervisor.record("feeds", "https://e.org/", attempts=1):
             raise ValueError("no luck")
         said = live_broker.call("GET", "/readyz")
         assert (said.status, said.json["set_aside"]) == (200, ["feeds: 1 set aside"])
@@ -415,7 +415,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
         assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
         assert bad.next_poll_at is not None
         assert bad.next_poll_at >= clock() + FLOOR
-        assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
+        assert one.broker.supervisor.set_aside() == []  # It can work at the next polls.
         assert one.broker.supervisor.failing() == []
 
 
