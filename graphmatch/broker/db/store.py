@@ -1,17 +1,17 @@
-"""The broker's store: what is acknowledged is in it, in SQLite or PostgreSQL.
+"""The store of the broker: all acknowledged data, in SQLite or PostgreSQL.
 
-One thread writes. What several callers ask for at once is committed together (group commit), and
-each is told after that commit: with SQLite's ``synchronous=FULL`` and PostgreSQL's defaults an
-answer outlives a power cut. Where one of them fails, all is undone and done again with a savepoint
-each: it does not hold up the others. Readers have connections of their own, which cannot write.
+One thread writes, one transaction after the other. With SQLite's ``synchronous=FULL`` and
+PostgreSQL's defaults, a committed transaction survives a power cut. Readers have their own
+connections, which cannot write.
 
-Cost: some 380 commits a second on a small disk, each of up to `GROUP` works.
+Cost: some 380 commits per second on a small disk. Therefore frequent writers, such as the intake of
+publications, the match worker and the outbox, collect their rows and write them in batches.
 
-Limits: one process has a SQLite file. Of processes that share a PostgreSQL database one commits
-at a time, as all count (`counted`): they would wait for each other's counters in any case, and in
-another order for ever. So what a work reads still holds when it is committed.
-SQLite before 3.51.3 can damage a file that several connections write and checkpoint
-(https://sqlite.org/wal.html): here one does.
+Limits: a SQLite file belongs to one process. If several processes share a PostgreSQL database, one
+commits at a time, because all of them raise the same counters (`counted`) and could otherwise
+deadlock. Therefore a work's reads still hold when it is committed.
+SQLite before 3.51.3 can damage a file if several connections write and checkpoint
+(https://sqlite.org/wal.html), so only one connection does.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, bindparam, create_engine, event, make_url, select, text
+from sqlalchemy import URL, Connection, bindparam, create_engine, event, make_url, select, text
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -48,67 +46,41 @@ from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_ins
 
 log = logging.getLogger("graphmatch.broker")
 
-GROUP = 200
-"""So many works are committed together, at most."""
 READERS = 4
+"""Number of connections that read."""
 _LOCK = 0x676D
 _BUSY_SECONDS = 30
+_OPTIONS: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
+"""Options of connections to PostgreSQL."""
 T = TypeVar("T")
 
 
 class StoreError(GraphMatchError):
-    """The store cannot be opened, or cannot be written: nothing was acknowledged."""
+    """The store cannot be opened or written; nothing was acknowledged."""
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether an error says that the store cannot be used, and not that a value is wrong."""
+    """Return whether an error means that the store is unusable, not that a value is wrong."""
     if isinstance(error, DBAPIError):
-        own = isinstance(error, IntegrityError | DataError | ProgrammingError)
-        own |= str(getattr(error.orig, "sqlstate", "")).startswith("54")  # A limit is exceeded.
-        return error.connection_invalidated or not own
+        is_of_value = isinstance(error, IntegrityError | DataError | ProgrammingError)
+        is_of_value |= str(getattr(error.orig, "sqlstate", "")).startswith("54")  # Over a limit.
+        return error.connection_invalidated or not is_of_value
     return isinstance(error, StoreError)
 
 
-@dataclass(slots=True)
-class _Work(Generic[T]):
-    run: Callable[[Connection], T]
-    told: Future[T]
-    result: T | None = None
-    error: Exception | None = None
-
-
-class _OwnFault:
-    """Keeps what a work raises for who asked for it, unless it tells that the database is gone."""
-
-    def __init__(self, work: _Work[Any]) -> None:
-        self._work = work
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        is_lost = isinstance(error, DBAPIError) and is_outage(error)
-        if not isinstance(error, Exception) or is_lost:
-            return False
-        self._work.error = error
-        return True
-
-
 class Store:
-    """A database, opened and brought up to date.
+    """An open database with the tables of this version.
 
     Parameters
     ----------
     url
-        The name of a SQLite file, which is made where it is not there, or the URL of a database:
+        Name of a SQLite file, which is created if it is missing, or URL of a database:
         ``postgresql://user@host/name``, ``sqlite:///file``.
-    read_only
-        Whether it is only read, beside a process that may have it open: it has to be there.
 
     Raises
     ------
     StoreError
-        When it cannot be opened, is held by another process, or is of a later version.
+        If the database cannot be opened, is open in another process, or has a later version.
 
     Examples
     --------
@@ -125,60 +97,37 @@ class Store:
     ['a']
     """
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
-        if "://" not in url:
-            url = f"sqlite:///{url}"
+    def __init__(self, url: str) -> None:
         try:
-            self._url = make_url(url)
+            self._url = make_url(url if "://" in url else f"sqlite:///{url}")
         except ArgumentError as error:
-            what = "not the URL of a database"
-            raise _store_error(
-                what, url, "Write postgresql://user@host/name or a file's name."
-            ) from error
-        if self._url.get_backend_name() not in ("sqlite", "postgresql"):
-            what = f"no database is called {self._url.get_backend_name()}"
-            raise _store_error(
-                what, self._url.render_as_string(), "Use postgresql:// or a file's name."
-            )
+            remedy = "Write postgresql://user@host/name or the name of a file."
+            raise _store_error("not the URL of a database", url, remedy) from error
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
         self._lock: int | None = None
         if self.is_sqlite:
-            file = Path(self._url.database or "")
-            if file.exists() and not file.is_file():
-                what = "it is a folder" if file.is_dir() else "it is not a file"
-                raise _store_error(what, self.name, "Name a file.")
-            if not read_only:
-                self._hold()
-            elif not Path(self._url.database or "").is_file():
-                raise _store_error("there is no such file", self.name, "Check the name.")
+            self._lock = _locked_file(self._url.database or "", self.name)
             self._writer = create_engine(self._url, poolclass=StaticPool)
             self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
-            event.listen(self._writer, "connect", _sqlite_writer)
-            event.listen(self._writer, "begin", _begin)
-            event.listen(self._readers, "connect", _sqlite_reader)
-            event.listen(self._readers, "begin", _begin_reading)
+            for engine, connected, begin in (
+                (self._writer, _sqlite_writer, "BEGIN IMMEDIATE"),
+                (self._readers, _sqlite_reader, "BEGIN"),
+            ):
+                event.listen(engine, "connect", connected)
+                event.listen(engine, "begin", _statement(begin))
+        elif self._url.get_backend_name() == "postgresql":
+            self._writer = self._postgresql(pool_size=1, max_overflow=0)
+            read_only = {"postgresql_readonly": True}
+            self._readers = self._postgresql(pool_size=READERS, execution_options=read_only)
+            lock = f"SELECT pg_advisory_xact_lock({_LOCK})"
+            event.listen(self._writer, "begin", _statement(lock))
         else:
-            if self._url.drivername == "postgresql":
-                self._url = self._url.set(drivername="postgresql+psycopg")
-            options: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
-            try:
-                self._writer = create_engine(self._url, pool_size=1, max_overflow=0, **options)
-            except ImportError as error:
-                remedy = f"Install it: {pip_install('postgresql')}"
-                raise _store_error(
-                    f"PostgreSQL needs psycopg: {error}", self.name, remedy
-                ) from error
-            self._readers = create_engine(self._url, pool_size=READERS, **options)
-            event.listen(self._writer, "begin", _one_at_a_time)
-            event.listen(self._readers, "begin", _read_only)
+            what = f"{self._url.get_backend_name()} is not supported"
+            raise _store_error(what, self.name, "Use postgresql:// or the name of a file.")
         event.listen(self._writer, "before_cursor_execute", _refuse_nul)
         self._writing = ThreadPoolExecutor(1, "store-writer")
         self._reading = ThreadPoolExecutor(READERS, "store-reader")
-        self._waiting: list[_Work[Any]] = []
-        self._guard = Lock()
-        if read_only:
-            return
         try:
             self._writing.submit(self._upgrade).result()
         except SQLAlchemyError as error:
@@ -189,7 +138,7 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Finish what is asked for, and let the database go."""
+        """Finish the waiting works, and close all connections."""
         self._writing.shutdown()
         self._reading.shutdown()
         self._writer.dispose()
@@ -198,35 +147,19 @@ class Store:
             os.close(self._lock)
             self._lock = None
 
-    def _hold(self) -> None:
-        """Have no other process open the same SQLite file."""
-        database = self._url.database
-        if not database or database == ":memory:":
-            what = "a database in memory keeps nothing"
-            raise _store_error(what, self.name, "Give the name of a file.")
+    def _postgresql(self, **options: Any) -> Any:
+        url: URL = self._url
+        if url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
         try:
-            from fcntl import LOCK_EX, LOCK_NB, flock
-        except ImportError:  # pragma: no cover -- there is no such lock on Windows
-            return
-        lock = Path(database).with_name(Path(database).name + ".lock")
-        try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
-        try:
-            flock(self._lock, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            remedy = "Stop that one, or use PostgreSQL, which several processes may share."
-            raise _store_error("another process has it open", self.name, remedy) from error
-        try:
-            _keep_private(Path(database))
-        except OSError as error:
-            raise _store_error(f"cannot be opened: {_reason(error)}", self.name, error) from error
+            return create_engine(url, **options, **_OPTIONS)
+        except ImportError as error:
+            remedy = f"Install it: {pip_install('postgresql')}"
+            what = f"PostgreSQL needs psycopg: {error}"
+            raise _store_error(what, self.name, remedy) from error
 
     def _upgrade(self) -> None:
-        """Bring the tables up to this version."""
+        """Migrate the tables to this version."""
         config = alembic_config()
         with self._writer.begin() as connection:
             if not self.is_sqlite:
@@ -238,95 +171,62 @@ class Store:
                 raise _store_error(what, self.name, "Name another file or database.")
             try:
                 command.upgrade(config, "head")
-            except CommandError as error:  # the revision is unknown
-                found = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            except CommandError as error:  # The revision is unknown.
+                revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
                 head = ScriptDirectory.from_config(config).get_current_head()
-                what = f"it has schema revision {found}; this graphmatch knows up to {head}"
+                what = f"it has schema revision {revision}; this graphmatch knows up to {head}"
                 remedy = "Upgrade graphmatch to the version that made the store."
                 raise _store_error(what, self.name, remedy) from error
 
     # -- writing ----------------------------------------------------------------------------
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Do a work in the next commit; return what it returns, once it is committed.
+        """Run a work in a transaction of its own; return its result after the commit.
 
         Parameters
         ----------
         work
-            Called in the writing thread: what it did is undone where it raises. It must be short,
-            and may be called again after all was undone.
+            Called in the writing thread. If it raises, its changes are undone. It must be short.
 
         Raises
         ------
         StoreError
-            When it cannot be committed: the disk is full, the database is gone.
+            If nothing can be committed, because the disk is full or the database is gone.
         """
-        return await asyncio.wrap_future(self._asked(work))
+        return await asyncio.wrap_future(self._writing.submit(self._transaction, work))
 
     def write_now(self, work: Callable[[Connection], T]) -> T:
-        """Do the same for a caller in a thread, who waits."""
-        return self._asked(work).result()
+        """Run a work as `write` does, for a caller in a thread, which waits."""
+        return self._writing.submit(self._transaction, work).result()
 
-    def _asked(self, work: Callable[[Connection], T]) -> Future[T]:
-        one = _Work(work, Future[T]())
-        with self._guard:
-            self._waiting.append(one)
-        self._writing.submit(self._commit)
-        return one.told
+    def write_later(self, work: Callable[[Connection], object]) -> None:
+        """Run a work as `write` does, without waiting; a failure is logged."""
+        self._writing.submit(self._transaction, work).add_done_callback(_log_failure)
 
-    def _commit(self) -> None:
-        """Do what is waiting in one transaction, and then tell those who asked."""
-        with self._guard:
-            taken, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
-        # whoever has gone meanwhile asks for nothing; from here on nobody can go
-        taken = [one for one in taken if one.told.set_running_or_notify_cancel()]
-        if not taken:
-            return  # a commit before had it
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
         try:
-            if not self._together(taken):
-                with self._writer.begin() as connection:
-                    for one in taken:
-                        with _OwnFault(one), connection.begin_nested():
-                            one.result = one.run(connection)
-        except SQLAlchemyError as error:
+            with self._writer.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            if not is_outage(error):
+                raise
             what = f"nothing was written: {_reason(error)}"
-            lost = _store_error(what, self.name, error)
-            lost.__cause__ = error
-            for one in taken:
-                one.error = lost
-        for one in taken:
-            if one.error is not None:
-                one.told.set_exception(one.error)
-            else:
-                one.told.set_result(one.result)
-
-    def _together(self, taken: Sequence[_Work[Any]]) -> bool:
-        """Do works in one transaction without savepoints; undo all where one of them fails."""
-        failed = False
-        with self._writer.connect() as connection, connection.begin() as transaction:
-            for one in taken:
-                with _OwnFault(one):
-                    one.result = one.run(connection)
-                if one.error is not None:
-                    one.error, failed = None, True
-                    transaction.rollback()
-                    break
-        return not failed
+            raise _store_error(what, self.name, error) from error
 
     # -- reading ----------------------------------------------------------------------------
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do a work that only reads, in a thread: it sees all that was committed before."""
+        """Run a work that only reads, in a thread; it sees all earlier commits."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, self.read_now, work)
 
     def read_now(self, work: Callable[[Connection], T]) -> T:
-        """Do the same for a caller in a thread, who waits.
+        """Run a work as `read` does, for a caller in a thread, which waits.
 
         Raises
         ------
         StoreError
-            When the database is gone.
+            If the database is gone.
         """
         try:
             with self._readers.connect() as connection:
@@ -335,54 +235,59 @@ class Store:
             raise _store_error(f"cannot be read: {_reason(error)}", self.name, error) from error
 
 
+def _log_failure(done: Future[Any]) -> None:
+    if (error := done.exception()) is not None:
+        log.error("%s", error)
+
+
 def alembic_config() -> Config:
-    """Return where Alembic finds the migrations."""
+    """Return the configuration of Alembic with the place of the migrations."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
     return config
 
 
 def counted(connection: Connection, key: str, by: int = 1) -> int:
-    """Raise a counter and return it; nobody else counts until this transaction is committed."""
-    found = connection.scalar(_MORE, {"counted": key, "by": by})
-    if found is None:
+    """Raise a counter and return it; no other transaction raises it before this one ends."""
+    value = connection.scalar(_RAISE, {"counted": key, "by": by})
+    if value is None:
         connection.execute(sequences.insert().values(key=key, value=by))
         return by
-    return int(found)
+    return int(value)
 
 
-_MORE = (
+_RAISE = (
     sequences.update()
     .where(sequences.c.key == bindparam("counted"))
     .values(value=sequences.c.value + bindparam("by"))
     .returning(sequences.c.value)
 )
+_VALUE = select(sequences.c.value).where(sequences.c.key == bindparam("counted"))
 
 
 def counter(connection: Connection, key: str) -> int:
-    """Return a counter; 0 where it was never raised."""
-    return int(connection.scalar(select(sequences.c.value).where(sequences.c.key == key)) or 0)
+    """Return a counter; 0 if it was never raised."""
+    return int(connection.scalar(_VALUE, {"counted": key}) or 0)
 
 
 _REMEDIES = (
     ("(?i)malformed", "The file is damaged: restore a backup."),
     ("not a database", "Name a file that graphmatch made, or one that does not exist."),
-    ("no such table|relation .* does not exist", "Name a store that graphmatch made."),
     ("(?i)disk is full|No space|disk I/O", "Make room on the disk; try again."),
     ("(?i)read-?only", "Make the file and its folder writable, or name another file."),
     ("(?i)permission denied|unable to open", "Check the permissions of the file and its folder."),
-    ("^(Not a directory|File exists|No such file)", "Name a file in a folder that exists."),
+    ("^(Not a directory|File exists|Is a directory)", "Name a file in a folder."),
     ("password|authentication", "Check the user and the password in the URL."),
     ("role .* does not exist", "Check the user in the URL, or create it: `createuser`."),
     ("database .* does not exist", "Check the name in the URL, or create it: `createdb`."),
     ("resolve host|translate host|Name or service", "Check the host in the URL."),
     ("", "Check that the database runs, and the host and port in the URL; try again."),
 )
-"""Pairs of a regular expression of the database's message, and what helps."""
+"""Pairs of a regular expression for the database's message, and a remedy."""
 
 
 def _store_error(what: str, where: str, remedy: str | Exception) -> StoreError:
-    """Return an error; that of the database says which remedy helps."""
+    """Return an error; an exception of the database determines the remedy."""
     if isinstance(remedy, Exception):
         reason = _reason(remedy)
         remedy = next(helps for cause, helps in _REMEDIES if re.search(cause, reason))
@@ -390,43 +295,52 @@ def _store_error(what: str, where: str, remedy: str | Exception) -> StoreError:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the database says, without the statement and its values."""
+    """Return the database's message, without the statement and its values."""
     own = getattr(error, "orig", None) or getattr(error, "strerror", None) or error
     return str(own).strip().splitlines()[0].rstrip(".") if str(own).strip() else type(own).__name__
 
 
-def _keep_private(database: Path) -> None:
-    """Create the SQLite file if it is missing; let only its owner read it and the files beside it.
+def _locked_file(database: str, name: str) -> int | None:
+    """Create the SQLite file if it is missing, and lock it; return the lock's file descriptor.
 
-    SQLite makes these (``-wal``, ``-shm``) with the permissions of the database. Nothing may have
-    the database open in this process: closing it here ends all locks that SQLite has on it.
+    Only the owner may read the database and the files next to it (``-wal``, ``-shm``), which SQLite
+    creates with the permissions of the database.
     """
-    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm"))):
-        if path.exists() and path.stat().st_mode & 0o077:
+    if not database or database == ":memory:":
+        what = "a database in memory does not last"
+        raise _store_error(what, name, "Give the name of a file.")
+    path = Path(database)
+    lock = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(ImportError):  # Windows has no fcntl.
+            from fcntl import LOCK_EX, LOCK_NB, flock
+
+            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            flock(lock, LOCK_EX | LOCK_NB)
+        # Nothing in this process may have the database open: closing it here ends SQLite's locks.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if lock is not None:
+            os.close(lock)
+        if isinstance(error, BlockingIOError):
+            remedy = "Stop that process, or use PostgreSQL, which several processes can share."
+            raise _store_error("another process has it open", name, remedy) from error
+        raise _store_error(f"cannot be opened: {_reason(error)}", name, error) from error
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if file.exists() and file.stat().st_mode & 0o077:
             try:
-                path.chmod(0o600)
+                file.chmod(0o600)
             except PermissionError:
-                log.warning("%s: other users can read it; its owner should run chmod 600", path)
+                log.warning("%s: other users can read it; its owner should run chmod 600", file)
+    return lock
 
 
 def _sqlite_writer(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # SQLAlchemy begins; savepoints need that
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        f"busy_timeout={_BUSY_SECONDS * 1000}",
-    ):
+    connection.isolation_level = None  # SQLAlchemy begins transactions; savepoints need that.
+    busy = f"busy_timeout={_BUSY_SECONDS * 1000}"
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", busy):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _begin_reading(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
 
 
 def _sqlite_reader(connection: Any, _: object) -> None:
@@ -435,23 +349,22 @@ def _sqlite_reader(connection: Any, _: object) -> None:
     connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
 
 
+def _statement(sql: str) -> Callable[[Connection], None]:
+    """Return a listener that executes a statement."""
+
+    def execute(connection: Connection) -> None:
+        connection.exec_driver_sql(sql)
+
+    return execute
+
+
 def _refuse_nul(
-    _: Connection, __: object, ___: str, given: Any, context: Any, is_many: bool
+    _: Connection, __: object, ___: str, values: Any, context: Any, is_many: bool
 ) -> None:
-    """Refuse U+0000 in texts: PostgreSQL cannot store it, so that a backup could not move there."""
-    for row in given if is_many else [given]:
-        values = row.values() if isinstance(row, dict) else row
-        for number, value in enumerate(values):
+    """Refuse U+0000 in texts: PostgreSQL cannot store it, so a backup could not move there."""
+    for row in values if is_many else [values]:
+        for number, value in enumerate(row.values() if isinstance(row, dict) else row):
             if isinstance(value, str) and "\0" in value:
                 names = context.compiled.positiontup or list(row)
                 what = f"a text has a NUL (U+0000): {names[number]}"
                 raise InputError(Problem(what, Place("the store"), "Leave the NUL out."))
-
-
-def _one_at_a_time(connection: Connection) -> None:
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-
-
-def _read_only(connection: Connection) -> None:
-    with suppress(SQLAlchemyError):
-        connection.exec_driver_sql("SET TRANSACTION READ ONLY")

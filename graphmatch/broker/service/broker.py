@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphmatch.broker.app.supervisor import Supervisor
+from graphmatch.broker.db.dead_letters import dead_letter_writer
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.outbox.safe_http import Network
@@ -77,6 +78,7 @@ class Broker:
         self.store, self.engine, self.clock = store, engine, clock
         self.limits = limits or BrokerLimits()
         self.supervisor = Supervisor()
+        self.supervisor.on_dead_letter = dead_letter_writer(store, clock)
         self.on_commit: Callable[[], None] = lambda: None
         """Called after the commit of a publication or of a change of a subscription."""
         self.allowed_networks: Sequence[Network] = ()

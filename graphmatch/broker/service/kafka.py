@@ -1,9 +1,9 @@
-"""Publications from Kafka, each once.
+"""Publications from Kafka, each exactly once.
 
-A consumer group shares the partitions of a topic among processes. Where each partition is read is
-in the store, written in the transaction that takes the records into the log: so a process that is
-killed, or that lost a partition to another one meanwhile, adds none twice and leaves none out.
-Kafka's own offsets are written too, for those who watch how far the group is; nothing reads them.
+A consumer group shares the partitions of a topic among processes. The offset of each partition is
+in the store. It is written in the transaction that adds the records to the log, so a process that
+was killed or lost a partition neither repeats nor loses records. Offsets are also committed to
+Kafka, where monitoring tools read them. Records without a readable publication are dead letters.
 
 Needs the extras ``broker`` and ``kafka``.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ from confluent_kafka import (
 from sqlalchemy import insert, select, update
 
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
-from graphmatch.broker.db.tables import audit, kafka_offsets
+from graphmatch.broker.db.dead_letters import add_dead_letter
+from graphmatch.broker.db.tables import kafka_offsets
 from graphmatch.broker.models.times import millis
 from semantic.errors import InputError, Place, Problem
 
@@ -37,34 +39,34 @@ if TYPE_CHECKING:
     from graphmatch.broker.service.broker import Broker
     from semantic.publication import Publication
 
-RECORDS = 500
-"""So many records are taken at once, at most."""
+BATCH_SIZE = 500
+"""Maximum number of records that are read at once."""
 _WAIT_SECONDS = 0.5
 _TASK = "kafka"
 
 log = logging.getLogger("graphmatch.broker")
 
 
-class _ReadBeforeError(ConflictError):
+class _AlreadyReadError(ConflictError):
     """Another process has read these records."""
 
 
 class KafkaSource:
-    """Reads a topic into the log.
+    """Adds the records of a topic to the log.
 
     Parameters
     ----------
     broker
-        Takes the publications.
+        The broker that takes the publications.
     servers
-        ``host:port``, parted by commas.
+        Comma-separated pairs ``host:port``.
     topic
-        What is read, from its beginning where the store does not know it.
+        The topic, which is read from its beginning if the store has no offset of it.
     group
         The consumer group.
     format
-        The media type or extension of the records' syntax; a record's header ``content-type`` goes
-        before it, and without either the content tells.
+        Media type or extension of records without a header ``content-type``. Without both, the
+        content identifies the syntax.
     """
 
     def __init__(
@@ -76,75 +78,71 @@ class KafkaSource:
         format: str | None = None,
     ) -> None:
         self._broker, self._topic, self._format = broker, topic, format
-        self._down: str | None = None
+        self._outage: str | None = None
         self._settings: dict[str, Any] = {
-            "error_cb": self._failed,
+            "error_cb": self._note_outage,
             "bootstrap.servers": servers,
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,  # of partitions whose reader died
+            "session.timeout.ms": 6000,  # Partitions of a dead reader move after this time.
         }
         self._stop = asyncio.Event()
         self._consumer: Consumer | None = None
 
     def stop(self) -> None:
-        """End after the records at hand."""
+        """End after the current records."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Read until `stop`; after a failure, go on behind what the store has."""
-        loop = asyncio.get_running_loop()
+        """Read until `stop`; after a failure, continue at the offsets in the store."""
+        reading = partial(asyncio.to_thread, self._read_batch, asyncio.get_running_loop())
         try:
-            await self._broker.supervisor.repeat(
-                _TASK, partial(asyncio.to_thread, self._read_some, loop), self._stop
-            )
+            await self._broker.supervisor.repeat(_TASK, reading, self._stop)
         finally:
-            await asyncio.to_thread(self._leave)
+            await asyncio.to_thread(self._close)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()
 
-    def _failed(self, error: KafkaError) -> None:
-        """Note that no server answers; called while records are consumed."""
+    def _note_outage(self, error: KafkaError) -> None:
+        """Store the error if no server answers; `Consumer.consume` calls it."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self._down = error.str()
+            self._outage = error.str()
 
-    def _messages(self, consumer: Consumer) -> Sequence[Message]:
-        self._down = None
-        found = consumer.consume(RECORDS, _WAIT_SECONDS)
-        if self._down is not None and not found:
-            raise KafkaException(self._down)
-        return found
-
-    def _read_some(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _read_batch(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._consumer is None:
             self._consumer = Consumer(self._settings)
-            self._consumer.subscribe([self._topic], on_assign=self._assigned)
+            self._consumer.subscribe([self._topic], on_assign=self._assign)
+        is_done = False
         try:
+            self._outage = None
+            messages = self._consumer.consume(BATCH_SIZE, _WAIT_SECONDS)
+            if self._outage is not None and not messages:
+                raise KafkaException(self._outage)
             by_partition: dict[int, list[Message]] = {}
-            for message in self._messages(self._consumer):
+            for message in messages:
                 if (error := message.error()) is not None:
                     log.warning("Kafka: %s", error.str())
                 elif (partition := message.partition()) is not None:
                     by_partition.setdefault(partition, []).append(message)
             for partition, records in by_partition.items():
                 self._take_in(loop, self._consumer, partition, records)
-        except BaseException:  # The next consumer begins where the store ends.
-            self._leave()
-            raise
+            is_done = True
+        except _AlreadyReadError as error:
+            log.info("Kafka: %s", error)
+        finally:
+            if not is_done:  # The next consumer begins at the offsets in the store.
+                self._close()
 
-    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Begin where the log ends."""
-        known = self._broker.store.read_now(
-            lambda db: {
-                (row.topic, row.partition): row.offset for row in db.execute(select(kafka_offsets))
-            }
-        )
-        for one in partitions:
-            one.offset = known.get((one.topic, one.partition), OFFSET_BEGINNING)
+    def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Begin each partition at its offset in the store."""
+        rows = self._broker.store.read_now(lambda db: db.execute(select(kafka_offsets)).all())
+        known = {(row.topic, row.partition): row.offset for row in rows}
+        for place in partitions:
+            place.offset = known.get((place.topic, place.partition), OFFSET_BEGINNING)
         consumer.assign(partitions)
 
     def _take_in(
@@ -154,8 +152,11 @@ class KafkaSource:
         partition: int,
         records: Sequence[Message],
     ) -> None:
-        """Commit some records of a partition, and that they were read."""
-        publications, problems = self._read(records)
+        """Commit the records of a partition together with their offset."""
+        publications: list[Publication] = []
+        refused: list[tuple[str, Problem]] = []
+        for record in records:
+            self._read(record, publications, refused)
         first, end = (records[0].offset() or 0), (records[-1].offset() or 0) + 1
         source = f"kafka:{self._topic}"
         here = (kafka_offsets.c.topic == self._topic) & (kafka_offsets.c.partition == partition)
@@ -163,75 +164,50 @@ class KafkaSource:
 
         def also(db: Connection) -> None:
             known = db.scalar(select(kafka_offsets.c.offset).where(here).with_for_update())
-            if known is not None and known > first:
-                what = f"records before {known} are in the log already"
-                raise _ReadBeforeError(Problem(what, Place(source), "No action is needed."))
             if known is None:
-                values = {"topic": self._topic, "partition": partition, "offset": end}
-                db.execute(insert(kafka_offsets).values(values))
+                row = {"topic": self._topic, "partition": partition, "offset": end}
+                db.execute(insert(kafka_offsets).values(row))
+            elif known > first:
+                what = f"records before {known} are in the log already"
+                raise _AlreadyReadError(Problem(what, Place(source), "No action is needed."))
             else:
                 db.execute(update(kafka_offsets).where(here).values(offset=end))
-            for one in problems:
-                said = {"action": f"refused: {one.what}", "target": str(one.where), "actor": source}
-                said = {key: text.replace("\0", "\ufffd") for key, text in said.items()}
-                db.execute(insert(audit).values(at=now, **said))
+            for place, problem in refused:
+                add_dead_letter(db, _TASK, place, str(problem), now)
 
         taking = self._broker.publications.take_in(
-            publications, problems, source=source, also=also, task=_TASK
+            publications, source=source, also=also, task=_TASK
         )
-        begin = TopicPartition(self._topic, partition, first)
-        try:
-            asyncio.run_coroutine_threadsafe(taking, loop).result()
-        except _ReadBeforeError:
-            self._sought(consumer, begin)
-            return
-        try:
+        asyncio.run_coroutine_threadsafe(taking, loop).result()
+        with suppress(KafkaException):  # Only monitoring tools read these offsets.
             consumer.commit(offsets=[TopicPartition(self._topic, partition, end)])
-        except KafkaException as error:
-            log.info("Kafka: offsets of %s were not noted: %s", self._topic, error)
 
-    def _sought(self, consumer: Consumer, begin: TopicPartition) -> None:
-        """Go on behind the last record of a partition that is in the log."""
-        here = (kafka_offsets.c.topic == begin.topic) & (
-            kafka_offsets.c.partition == begin.partition
-        )
-        offset = self._broker.store.read_now(
-            lambda db: db.scalar(select(kafka_offsets.c.offset).where(here))
-        )
-        try:
-            consumer.seek(TopicPartition(begin.topic, begin.partition, offset or begin.offset))
-        except KafkaException as error:  # it is another process's now
-            log.info("Kafka: %s", error)
+    def _read(
+        self,
+        record: Message,
+        publications: list[Publication],
+        refused: list[tuple[str, Problem]],
+    ) -> None:
+        """Add the publications of a record, or the problems of a record without any."""
+        place = f"urn:kafka:{record.topic()}:{record.partition()}:{record.offset()}"
+        data = record.value()
+        if not data:
+            return  # The record is a tombstone.
+        name = (record.key() or b"").decode("utf-8", "replace")
+        is_iri = ":" in name and name.isprintable() and " " not in name
+        format, id = _content_type(record) or self._format, name if is_iri else place
 
-    def _read(self, records: Iterable[Message]) -> tuple[list[Publication], tuple[Problem, ...]]:
-        """Return the publications of records, and what was refused."""
-        found: list[Publication] = []
-        problems: list[Problem] = []
-        for record in records:
-            place = f"urn:kafka:{record.topic()}:{record.partition()}:{record.offset()}"
-            data = record.value()
-            if not data:
-                continue  # a tombstone
-            name = (record.key() or b"").decode("utf-8", "replace")
-            is_iri = ":" in name and name.isprintable() and " " not in name
-            several: list[Publication] = []
-            refused: tuple[Problem, ...] = ()
-            with self._broker.supervisor.record(_TASK, place) as attempt:
-                try:
-                    several, refused = self._broker.publications.read(
-                        data,
-                        format=_content_type(record) or self._format,
-                        name=name if is_iri else place,
-                    )
-                except (InputError, InvalidRequestError) as error:
-                    refused = (error.problem,)
-            if attempt.error is not None:
-                refused = (Problem(attempt.error, Place(place), "The log says more."),)
-            found += several
-            problems += refused
-            if not several and not refused:
-                problems.append(Problem("no publication in it", Place(place), "Send RDF."))
-        return found, tuple(problems)
+        def read() -> None:
+            try:
+                found, problems = self._broker.publications.read(data, format=format, name=id)
+            except (InputError, InvalidRequestError) as error:
+                found, problems = [], (error.problem,)
+            if not found and not problems:
+                problems = (Problem("no publication in it", Place(place), "Send RDF."),)
+            publications.extend(found)
+            refused.extend((place, problem) for problem in problems)
+
+        self._broker.supervisor.try_record(_TASK, place, read)
 
 
 def _content_type(record: Message) -> str | None:

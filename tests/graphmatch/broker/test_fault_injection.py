@@ -211,7 +211,8 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
         until_ = at + CLAIM_DURATION // timedelta(milliseconds=1)
         held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
         assert [one.id for one in held] == [1]
-        assert len(await killed.store.write(killed.matcher.claim)) == 1
+        claimed, _ = await killed.store.write(killed.matcher.claim)
+        assert len(claimed) == 1
         async with harness(database, clock) as broker:
             await broker.match()
             await broker.publish("c")
@@ -535,7 +536,7 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
 
     def shares() -> dict[int, int]:
         rows = store.read_now(lambda db: db.execute(whose).all())
-        return {row.engine: row.found for row in rows}
+        return {row.ontology_version: row.found for row in rows}
 
     def left() -> int:
         return store.read_now(lambda db: db.scalar(waiting)) or 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from graphmatch.broker.app.errors import ConflictError
 from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.store import Store
@@ -16,6 +18,7 @@ from graphmatch.broker.db.tables import audit, deliveries, matches, publications
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
+from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import FAILURES, MatchWorker, host_of
 from graphmatch.broker.service.subscriptions import Created
@@ -157,6 +160,45 @@ async def test_each_match_is_stored_once_despite_a_kill_around_the_commit(
     assert row["matched_at"] is not None
 
 
+async def test_many_matches_are_committed_in_chunks(
+    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
+) -> None:
+    """A kill between two chunks loses and repeats nothing."""
+    monkeypatch.setattr(match_worker, "CHUNK_SIZE", 3)
+    for _ in range(8):
+        await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
+    await log(idle.broker, "a")
+    await log(idle.broker, "b")
+    sizes: list[int] = []
+
+    def note(numbers: Sequence[int]) -> None:
+        sizes.append(len(numbers))
+        if len(sizes) == 2:
+            raise KeyboardInterrupt
+
+    idle.matcher.on_matched = note
+    with pytest.raises(KeyboardInterrupt):
+        idle.matcher.step()
+    assert sizes == [3, 3]
+    assert len(await found(idle)) == 6
+    [first, _] = await idle.rows(publications)
+    assert first["matched_at"] is None
+    idle.matcher.step()  # The thread continues.
+    assert sorted(await found(idle)) == [(n, seq) for n in range(1, 9) for seq in (1, 2)]
+
+    await log(idle.broker, "c")
+    again = MatchWorker(idle.broker)
+    again.on_matched = note
+    sizes[:] = [0]
+    with pytest.raises(KeyboardInterrupt):
+        again.step()
+    assert len(await found(idle)) == 19
+    last = MatchWorker(idle.broker)  # The process starts again.
+    assert last.step() == 1
+    assert sorted(await found(idle)) == [(n, seq) for n in range(1, 9) for seq in (1, 2, 3)]
+    assert last.step() == 0
+
+
 async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "broker.db"))
     folder = tmp_path / "snapshots"
@@ -292,3 +334,37 @@ async def test_the_search_ends_at_the_limit_of_solutions(form: str, idle: Broker
     count = len(json.loads(match["solutions"]))
     assert match["truncated"]
     assert count == most if form == "*" else 0 < count <= 7
+
+
+async def test_feed_items_get_a_summary(idle: BrokerHarness) -> None:
+    item = "<item><guid>{0}</guid><title>{0}</title>{1}</item>"
+    items = item.format("a", f"<description>&lt;p&gt;{'word ' * 100}&lt;/p&gt;</description>")
+    items += item.format("b", "<description>&lt;b&gt;Rain&lt;/b&gt; &amp;amp; sun</description>")
+    items += item.format("c", "")
+    feed = f"<rss><channel><title>A</title>{items}</channel></rss>"
+    await idle.broker.publications.publish(feed.encode())
+    await log(idle.broker, "d")
+    long, *others = [row["summary"] for row in await idle.rows(publications)]
+    assert (len(long), long[:10], long[-6:]) == (300, "word word ", " word…")
+    assert others == ["Rain & sun", None, None]
+
+
+async def test_concurrent_requests_fail_alone(idle: BrokerHarness) -> None:
+    """Requests that are committed together do not share the conflict of one of them."""
+    publish = idle.broker.publications.publish
+    bodies = [f"<urn:{name}> a <urn:C> .".encode() for name in "abcd"]
+    keys = ["one", "one", None, "one"]
+    results = await asyncio.gather(
+        *(publish(body, format="ttl", key=key) for body, key in zip(bodies, keys, strict=True)),
+        publish(bodies[0], format="ttl", key="one"),
+        return_exceptions=True,
+    )
+    assert [isinstance(result, ConflictError) for result in results] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert results[4] == results[0]
+    assert [row["seq"] for row in await idle.rows(publications)] == [1, 2]

@@ -34,7 +34,7 @@ def names(store: Store) -> list[str]:
 
 
 async def together(store: Store, *works: Any) -> list[Any]:
-    """Queue writes while the writer is busy, so that one commit contains them."""
+    """Queue writes while the writer is busy."""
     held, release = threading.Event(), threading.Event()
 
     def hold(_: Connection) -> None:
@@ -62,7 +62,7 @@ def test_readers_cannot_write(store: Store) -> None:
         store.read_now(add("a"))
 
 
-def test_only_the_failed_writes_of_a_group_are_undone(store: Store) -> None:
+def test_only_the_failed_writes_are_undone(store: Store) -> None:
     def partly(db: Connection) -> None:
         add("half")(db)
         raise ZeroDivisionError
@@ -186,7 +186,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "not a database": (lambda path: path.write_text("hello" * 1000), "not a database. Name a file"),
     "another's": (of_another, "a table 'audit' that graphmatch did not make. Name another"),
     "later": (of_a_later_version, "revision 0042; this graphmatch knows up to 0001. Upgrade"),
-    "folder": (Path.mkdir, "it is a folder. Name a file"),
+    "folder": (Path.mkdir, "Is a directory. Name a file"),
 }
 
 

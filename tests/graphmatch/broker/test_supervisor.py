@@ -16,17 +16,16 @@ from unittest.mock import Mock
 import aiohttp
 import pytest
 from aiohttp import web
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection, select
 from typer.testing import CliRunner
 
 from graphmatch.broker.app import supervisor
 from graphmatch.broker.app.supervisor import Supervisor
-from graphmatch.broker.db import delivery_queries
+from graphmatch.broker.db.dead_letters import count_dead_letters, newest_dead_letters
+from graphmatch.broker.db.delivery_queries import AttemptResults
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import (
-    audit,
     deliveries,
     kafka_offsets,
     matches,
@@ -34,16 +33,17 @@ from graphmatch.broker.db.tables import (
     subscriptions,
 )
 from graphmatch.broker.feeds import feed_poller
+from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from graphmatch.broker.feeds.feed_poller import FLOOR, Poller
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox import dispatcher as dispatching
-from graphmatch.broker.outbox import payloads
 from graphmatch.broker.service import kafka, retention
 from graphmatch.broker.service import publications as publications_module
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.kafka import KafkaSource
 from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.publications import Publications
 from graphmatch.cli import app
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
@@ -74,6 +74,7 @@ Panic.__name__ = "PanicException"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(supervisor, "OUTAGE_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "RETRY_SECONDS", 0.0)
 
 
 def counted(one: Supervisor) -> dict[str, float]:
@@ -112,8 +113,9 @@ def test_a_failure_is_logged_and_counted(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = Supervisor()
-    with one.record("matching", "publication 17") as attempt:
+    with one.record("matching", "publication 17", attempts=1) as attempt:
         raise error
+    assert attempt.is_dead
     assert attempt.error == f"{type(error).__name__}: {error}".strip()
     [record] = caplog.records
     assert "matching: publication 17 failed" in record.getMessage()
@@ -121,6 +123,64 @@ def test_a_failure_is_logged_and_counted(
     assert record.exc_info[1] is error
     assert one.set_aside() == ["matching: 1 set aside"]
     assert counted(one) == {'records_set_aside_total{task="matching"}': 1}
+
+
+def test_a_record_that_fails_three_times_in_a_row_is_a_dead_letter() -> None:
+    one, letters = Supervisor(), list[tuple[str, str, str]]()
+    one.on_dead_letter = lambda *letter: letters.append(letter)
+    for fails in (True, True, False, True, True):  # A success starts the count again.
+        with one.record("feeds", "urn:a") as attempt:
+            if fails:
+                raise ValueError("no luck")
+    assert (attempt.is_dead, letters, one.set_aside()) == (False, [], [])
+    for name in ("urn:b", "urn:a"):
+        with one.record("feeds", name) as attempt:
+            raise ValueError("no luck")
+    assert attempt.is_dead
+    assert letters == [("feeds", "urn:a", "ValueError: no luck")]
+    assert one.set_aside() == ["feeds: 1 set aside"]
+
+
+def test_records_are_tried_together_and_three_times_alone() -> None:
+    one, tried = Supervisor(), list[list[str]]()
+
+    def work(records: Sequence[str]) -> None:
+        tried.append(list(records))
+        if "bad" in records:
+            raise ValueError("no luck")
+
+    dead = list(one.each("matching", ["a", "bad", "b"], work, str))
+    assert dead == [("bad", "ValueError: no luck")]
+    assert tried == [["a", "bad", "b"], ["a"], ["bad"], ["bad"], ["bad"], ["b"]]
+
+
+def test_a_thread_continues_after_a_failure() -> None:
+    one, stop, woken = Supervisor(), threading.Event(), threading.Event()
+    errors = [ValueError("a"), Panic("b")]
+
+    def work() -> float:
+        if errors:
+            raise errors.pop()
+        stop.set()
+        return 0.0
+
+    one.run("matching", work, stop, woken)
+    assert counted(one) == {'task_failures_total{task="matching"}': 2}
+
+
+async def test_dead_letters_are_stored(idle: BrokerHarness) -> None:
+    for number in range(2):
+        with idle.broker.supervisor.record("feeds", f"urn:nu\0l{number}", attempts=1):
+            raise ValueError("no luck")
+
+    async def rows() -> bool:
+        return await idle.store.read(count_dead_letters) == 2
+
+    await until(rows)
+    newest = await idle.store.read(lambda db: newest_dead_letters(db, 1))
+    assert [(row["record"], row["error"]) for row in newest] == [
+        ("urn:nu\ufffdl1", "ValueError: no luck")
+    ]
 
 
 def test_an_outage_of_the_store_is_not_the_fault_of_a_record() -> None:
@@ -160,7 +220,7 @@ async def test_a_task_that_fails_does_not_spin_and_stops_at_once(
 async def log(broker: Broker, *names: str) -> None:
     for name in names:
         text = f"<urn:{name}> a <urn:C> ."
-        await broker.publish(text.encode(), format="ttl", name=f"urn:{name}")
+        await broker.publications.publish(text.encode(), format="ttl", name=f"urn:{name}")
 
 
 async def matched(one: BrokerHarness) -> list[tuple[int, int]]:
@@ -269,7 +329,7 @@ def test_readyz_names_a_task_that_fails_until_it_works(
         broken.clear()
         wait(lambda: live_broker.call("GET", "/readyz").status == 200)
         live_broker.settled()
-        with live_broker.broker.supervisor.record("feeds", "https://e.org/"):
+        with live_broker.broker.supervisor.record("feeds", "https://e.org/", attempts=1):
             raise ValueError("no luck")
         said = live_broker.call("GET", "/readyz")
         assert (said.status, said.json["set_aside"]) == (200, ["feeds: 1 set aside"])
@@ -315,9 +375,9 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
             clock.forward(hours=2)
         titles = [row["title"] for row in await one.rows(publications)]
         assert titles == ["a", "b1", "b2"]
-        [row] = await one.rows(audit)
-        assert row["what"].startswith("set aside: InputError: ")
-        assert row["who"] == site.url("/feed")
+        await until(lambda: one.broker.supervisor.set_aside() == ["feeds: 1 set aside"])
+        letters = await one.store.read(newest_dead_letters)
+        assert [row["error"].partition(":")[0] for row in letters] == ["InputError"]
 
 
 async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
@@ -355,7 +415,7 @@ async def test_a_feed_that_fails_is_fetched_later_and_others_go_on(
         assert (bad.errors, bad.problem) == (1, "it failed: ValueError: no luck")
         assert bad.next_poll_at is not None
         assert bad.next_poll_at >= clock() + FLOOR
-        assert one.broker.supervisor.set_aside() == ["feeds: 1 set aside"]
+        assert one.broker.supervisor.set_aside() == []  # It can work at the next polls.
         assert one.broker.supervisor.failing() == []
 
 
@@ -383,14 +443,14 @@ def test_bad_records_of_kafka_are_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is unreadable, one cannot be stored; the connection fails, and so does the store."""
-    read = Broker.read
+    read = Publications.read
 
-    def broken(self: Broker, data: bytes, **more: Any) -> Any:
+    def broken(self: Publications, data: bytes, **more: Any) -> Any:
         if b"urn:broken" in data:
             raise ValueError("no luck")
         return read(self, data, **more)
 
-    monkeypatch.setattr(Broker, "read", broken)
+    monkeypatch.setattr(Publications, "read", broken)
     names = ["a", "broken", "b", "bad", "c"]
     several = [
         record(0, n, f"urn:{one}", f"<urn:{one}> a <urn:C> .") for n, one in enumerate(names)
@@ -418,13 +478,14 @@ def test_bad_records_of_kafka_are_set_aside(
 
     store = Store(str(tmp_path / "broker.db"))
     assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
+    assert not failures
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
-    lines = store.read_now(lambda db: db.execute(select(audit.c.action, audit.c.target)).all())
-    assert [(one.action[:20], one.target) for one in lines] == [
-        ("refused: ValueError:", "urn:kafka:t:0:1"),
-        ("set aside: InputErro", "urn:bad"),
-    ]
+    letters = store.read_now(newest_dead_letters)
+    assert {(row["record"], row["error"][:11]) for row in letters} == {
+        ("urn:kafka:t:0:1", "ValueError:"),
+        ("urn:bad", "InputError:"),
+    }
     assert store.read_now(lambda db: db.scalar(select(kafka_offsets.c.offset))) == 6
     consumer.at = {}
     assert asyncio.run(read_all(store)) == []  # Nothing is read again after a restart.
@@ -453,7 +514,7 @@ def test_a_kafka_that_does_not_answer_is_reported() -> None:
 async def test_a_delivery_whose_message_cannot_be_made_has_failed(
     monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
-    made, tried = payloads.message, list[int]()
+    made, tried = dispatching.message, list[int]()
 
     def broken(row: ClaimedDelivery, *more: Any) -> Any:
         if row.id == 2:
@@ -461,7 +522,7 @@ async def test_a_delivery_whose_message_cannot_be_made_has_failed(
             raise ValueError("no luck")
         return made(row, *more)
 
-    monkeypatch.setattr(payloads, "message", broken)
+    monkeypatch.setattr(dispatching, "message", broken)
 
     await broker.subscribe(hook.url())
     await broker.publish("a", "b", "c")
@@ -479,14 +540,14 @@ async def test_a_delivery_whose_message_cannot_be_made_has_failed(
 async def test_a_sender_that_fails_counts_as_an_attempt(
     monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
-    send = broker.dispatcher.senders.send
+    of = broker.dispatcher.senders.of
 
-    async def broken(_: object, sink: Any, message: Any) -> Any:
+    def broken(sink: Any, found: Any) -> Any:
         if sink["url"].endswith("/bad"):
             raise ValueError("no luck")
-        return await send(sink, message)
+        return of(sink, found)
 
-    monkeypatch.setattr(type(broker.dispatcher.senders), "send", broken)
+    monkeypatch.setattr(type(broker.dispatcher.senders), "of", lambda _, *args: broken(*args))
     await broker.subscribe(hook.url("/bad"))
     await broker.subscribe(hook.url("/good"))
     await broker.publish("a")
@@ -502,15 +563,14 @@ async def test_a_sender_that_fails_counts_as_an_attempt(
 async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
     monkeypatch: pytest.MonkeyPatch, hook: Receiver, broker: BrokerHarness
 ) -> None:
-    write = delivery_queries.write_back
+    write = dispatching.write_back
 
-    def broken(db: Connection, results: Sequence[delivery_queries.Result]) -> None:
-        write(db, results)
-        rows = [row for row in results if isinstance(row, dict)]
-        if any(row["delivery"] == 2 and row["new_error"] is None for row in rows):
+    def broken(db: Connection, written: AttemptResults, now: int) -> None:
+        write(db, written, now)
+        if any(row["one"] == 2 and row["new_error"] is None for row in written.outcomes):
             raise ValueError("no luck")
 
-    monkeypatch.setattr(delivery_queries, "write_back", broken)
+    monkeypatch.setattr(dispatching, "write_back", broken)
 
     await broker.subscribe(hook.url())
     await broker.publish("a", "b", "c")
@@ -534,22 +594,20 @@ async def test_a_subscription_ends_even_if_its_sink_cannot_be_notified(
     assert {row["state"] for row in await idle.rows(subscriptions)} == {"ended"}
     told = [(row["subscription"], row["kind"]) for row in await idle.rows(deliveries)]
     assert told == [(2, "expiring"), (2, "expired")]
-    assert idle.broker.supervisor.set_aside() == ["expiry: 2 set aside"]
 
 
-@pytest.fixture
-def broken_round(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+@pytest.fixture(params=["_round", "_expire", "_forget"])
+def broken_round(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A dispatcher task that fails twice."""
-    name, left = "_round", [ValueError("a"), ValueError("b")]
-    good = getattr(dispatching.Dispatcher, name)
+    good, left = getattr(dispatching.Dispatcher, request.param), [ValueError("a"), ValueError("b")]
 
     async def broken(self: dispatching.Dispatcher) -> float:
         if left:
             raise left.pop()
         return await good(self)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(dispatching.Dispatcher, name, broken)
-    yield "deliveries"
+    monkeypatch.setattr(dispatching.Dispatcher, request.param, broken)
+    yield {"_round": "deliveries", "_expire": "expiry", "_forget": "retention"}[request.param]
     assert not left
 
 
