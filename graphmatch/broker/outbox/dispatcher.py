@@ -431,7 +431,7 @@ class Dispatcher:
             results, self._results = self._results, []
             while results:
                 with supervisor.round("outcomes") as attempt:
-                    with supervisor.record("outcomes", "a batch") as batch:
+                    with supervisor.record("outcomes", "a batch", attempts=0) as batch:
                         await write(partial(queries.write_back, results=results))
                     if batch.error is not None:
                         await write(partial(self._write_each, results=results))

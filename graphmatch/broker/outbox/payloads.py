@@ -180,7 +180,7 @@ class Composer:
             if time.monotonic() > until:
                 log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
                 break
-            with self._broker.supervisor.record("reasons", f"publication {seq}"):
+            with self._broker.supervisor.record("reasons", f"publication {seq}", attempts=1):
                 id, data = self._broker.store.read_now(partial(_publication, seq=seq))
                 for number, proof in reasons(self._broker.engine, id, data, numbers).items():
                     proofs[seq, number] = proof

@@ -104,7 +104,7 @@ def _announce(db: Connection, broker: Broker, now: datetime) -> int:
     )
     rows = db.execute(select(subscriptions).where(*due).limit(BATCH_SIZE)).mappings().all()
     for row in rows:
-        with broker.supervisor.record("expiry", f"the announcement of {row['id']}"):
+        with broker.supervisor.record("expiry", f"the announcement of {row['id']}", attempts=1):
             time = send_at(now, None, row["quiet_hours"])
             _notify(db, row, "expiring", now if time >= time_of(row["expires_at"]) else time, now)
     numbers = [row["number"] for row in rows]
@@ -119,7 +119,7 @@ def _end(db: Connection, broker: Broker, now: datetime) -> int:
     rows = db.execute(due).mappings().all()
     for row in rows:
         end_subscription(db, row["number"], "expired", at)
-        with broker.supervisor.record("expiry", f"the end of {row['id']}"):
+        with broker.supervisor.record("expiry", f"the end of {row['id']}", attempts=1):
             if row["state"] != "unconfirmed":
                 _notify(db, row, "expired", send_at(now, None, row["quiet_hours"]), now)
         line = {"at": at, "action": "subscription expired", "target": row["id"]}

@@ -16,6 +16,7 @@ from unittest.mock import Mock
 import aiohttp
 import pytest
 from aiohttp import web
+from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import Connection, select
 from typer.testing import CliRunner
@@ -33,7 +34,6 @@ from graphmatch.broker.db.tables import (
     subscriptions,
 )
 from graphmatch.broker.feeds import feed_poller
-from graphmatch.broker.feeds.broker_feed_store import BrokerFeeds
 from graphmatch.broker.feeds.feed_poller import FLOOR, Poller
 from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
