@@ -7,16 +7,25 @@ INSERT INTO "alembic_version" VALUES('0001');
 CREATE TABLE audit (
 	seq INTEGER NOT NULL, 
 	at BIGINT NOT NULL, 
-	what TEXT NOT NULL, 
-	subject TEXT, 
-	who TEXT, 
+	action TEXT NOT NULL, 
+	target TEXT, 
+	actor TEXT, 
 	PRIMARY KEY (seq)
 );
-CREATE TABLE consumed (
-	topic TEXT NOT NULL, 
-	partition INTEGER NOT NULL, 
-	"offset" BIGINT NOT NULL, 
-	PRIMARY KEY (topic, partition)
+CREATE TABLE circuit_breakers (
+	host TEXT NOT NULL, 
+	failures INTEGER NOT NULL, 
+	open_until BIGINT, 
+	last_at BIGINT NOT NULL, 
+	PRIMARY KEY (host)
+);
+CREATE TABLE dead_letters (
+	id INTEGER NOT NULL, 
+	task TEXT NOT NULL, 
+	record TEXT NOT NULL, 
+	error TEXT NOT NULL, 
+	at BIGINT NOT NULL, 
+	PRIMARY KEY (id)
 );
 CREATE TABLE deliveries (
 	id INTEGER NOT NULL, 
@@ -28,11 +37,13 @@ CREATE TABLE deliveries (
 	due_at BIGINT NOT NULL, 
 	claimed_until BIGINT, 
 	created_at BIGINT NOT NULL, 
+	callback INTEGER, 
 	done_at BIGINT, 
 	status INTEGER, 
 	error TEXT, 
 	PRIMARY KEY (id), 
-	FOREIGN KEY(subscription) REFERENCES subscriptions (number)
+	FOREIGN KEY(subscription) REFERENCES subscriptions (number), 
+	FOREIGN KEY(callback) REFERENCES websub_callbacks (id)
 );
 CREATE TABLE feed_items (
 	feed INTEGER NOT NULL, 
@@ -47,18 +58,25 @@ CREATE TABLE feeds (
 	url TEXT NOT NULL, 
 	owner INTEGER, 
 	state JSON NOT NULL, 
-	next_at BIGINT NOT NULL, 
+	next_poll_at BIGINT NOT NULL, 
 	created_at BIGINT NOT NULL, 
 	PRIMARY KEY (id), 
-	FOREIGN KEY(owner) REFERENCES owners (id), 
-	UNIQUE (url)
+	UNIQUE (url), 
+	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-CREATE TABLE hosts (
-	host TEXT NOT NULL, 
-	failures INTEGER NOT NULL, 
-	open_until BIGINT, 
-	last_at BIGINT NOT NULL, 
-	PRIMARY KEY (host)
+CREATE TABLE idempotency_keys (
+	owner BIGINT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	hash BLOB NOT NULL, 
+	response JSON NOT NULL, 
+	at BIGINT NOT NULL, 
+	PRIMARY KEY (owner, "key")
+);
+CREATE TABLE kafka_offsets (
+	topic TEXT NOT NULL, 
+	partition INTEGER NOT NULL, 
+	"offset" BIGINT NOT NULL, 
+	PRIMARY KEY (topic, partition)
 );
 CREATE TABLE matches (
 	seq INTEGER NOT NULL, 
@@ -66,24 +84,16 @@ CREATE TABLE matches (
 	publication INTEGER NOT NULL, 
 	generation INTEGER NOT NULL, 
 	solutions TEXT NOT NULL, 
-	cut BOOLEAN NOT NULL, 
-	engine BIGINT NOT NULL, 
-	at BIGINT NOT NULL, 
+	truncated BOOLEAN NOT NULL, 
+	ontology_version BIGINT NOT NULL, 
+	matched_at BIGINT NOT NULL, 
 	delivery INTEGER, 
 	PRIMARY KEY (seq), 
-	FOREIGN KEY(delivery) REFERENCES deliveries (id), 
+	FOREIGN KEY(subscription) REFERENCES subscriptions (number), 
 	FOREIGN KEY(publication) REFERENCES publications (seq), 
-	FOREIGN KEY(subscription) REFERENCES subscriptions (number)
+	FOREIGN KEY(delivery) REFERENCES deliveries (id)
 );
 INSERT INTO "matches" VALUES(1,1,1,1,'[{}]',0,0,1768392000000,NULL);
-CREATE TABLE meta (
-	"key" TEXT NOT NULL, 
-	value BIGINT NOT NULL, 
-	PRIMARY KEY ("key")
-);
-INSERT INTO "meta" VALUES('change',1);
-INSERT INTO "meta" VALUES('publication',1);
-INSERT INTO "meta" VALUES('match',1);
 CREATE TABLE owners (
 	id INTEGER NOT NULL, 
 	name TEXT NOT NULL, 
@@ -98,6 +108,7 @@ CREATE TABLE publications (
 	data BLOB NOT NULL, 
 	title TEXT, 
 	link TEXT, 
+	summary TEXT, 
 	source TEXT NOT NULL, 
 	owner INTEGER, 
 	received_at BIGINT NOT NULL, 
@@ -107,39 +118,54 @@ CREATE TABLE publications (
 	PRIMARY KEY (seq), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "publications" VALUES(1,'urn:old',X'A3DEE0965135DF0E8E34F29E6A841CFDB60570A6E51745254FBFDF168267F770',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
-CREATE TABLE requests (
-	owner BIGINT NOT NULL, 
+INSERT INTO "publications" VALUES(1,'urn:old',X'A3DEE0965135DF0E8E34F29E6A841CFDB60570A6E51745254FBFDF168267F770',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
+CREATE TABLE read_items (
+	publication INTEGER NOT NULL, 
+	owner INTEGER NOT NULL, 
+	PRIMARY KEY (publication, owner), 
+	FOREIGN KEY(publication) REFERENCES publications (seq) ON DELETE CASCADE, 
+	FOREIGN KEY(owner) REFERENCES owners (id)
+);
+CREATE TABLE sequences (
 	"key" TEXT NOT NULL, 
+	value BIGINT NOT NULL, 
+	PRIMARY KEY ("key")
+);
+INSERT INTO "sequences" VALUES('change',1);
+INSERT INTO "sequences" VALUES('publication',1);
+INSERT INTO "sequences" VALUES('match',1);
+CREATE TABLE sessions (
 	hash BLOB NOT NULL, 
-	said JSON NOT NULL, 
-	at BIGINT NOT NULL, 
-	PRIMARY KEY (owner, "key")
+	token INTEGER NOT NULL, 
+	expires_at BIGINT NOT NULL, 
+	PRIMARY KEY (hash), 
+	FOREIGN KEY(token) REFERENCES tokens (id)
 );
 CREATE TABLE subscriptions (
 	number INTEGER NOT NULL, 
 	id TEXT NOT NULL, 
 	owner INTEGER, 
 	name TEXT NOT NULL, 
-	given JSON NOT NULL, 
+	definition JSON NOT NULL, 
 	"query" TEXT NOT NULL, 
 	ticket BLOB NOT NULL, 
 	sink JSON NOT NULL, 
 	digest JSON, 
-	quiet JSON, 
+	quiet_hours JSON, 
 	state TEXT NOT NULL, 
 	reason TEXT, 
+	confirmation TEXT, 
 	created_at BIGINT NOT NULL, 
 	expires_at BIGINT, 
 	announced_at BIGINT, 
 	generation INTEGER NOT NULL, 
 	change BIGINT NOT NULL, 
-	"after" BIGINT NOT NULL, 
+	after_publication BIGINT NOT NULL, 
 	PRIMARY KEY (number), 
-	FOREIGN KEY(owner) REFERENCES owners (id), 
-	UNIQUE (id)
+	UNIQUE (id), 
+	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "subscriptions" VALUES(1,'sub_6df3e018491d05d9',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'450A3500798CD54EA002D1D6819A9D7C7467415B1662DE372D8D33265D295ACF','{"kind": "sse"}','null','null','active',NULL,1768392000000,1768478400000,NULL,1,1,0);
+INSERT INTO "subscriptions" VALUES(1,'sub_e3e6a157cb120b0f',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'B458226F85963AE76CD4DB4A61F0FBDB354FCFF796C09E73D5834974B5CF535D','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
 CREATE TABLE tokens (
 	id INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -147,29 +173,61 @@ CREATE TABLE tokens (
 	hash BLOB NOT NULL, 
 	scopes TEXT NOT NULL, 
 	created_at BIGINT NOT NULL, 
+	expires_at BIGINT, 
 	revoked_at BIGINT, 
 	PRIMARY KEY (id), 
 	FOREIGN KEY(owner) REFERENCES owners (id), 
 	UNIQUE (hash)
 );
+CREATE TABLE usage (
+	owner BIGINT NOT NULL, 
+	subscriptions BIGINT NOT NULL, 
+	stored_bytes BIGINT NOT NULL, 
+	PRIMARY KEY (owner)
+);
+INSERT INTO "usage" VALUES(0,1,68);
 CREATE TABLE websub (
 	kind TEXT NOT NULL, 
 	"key" BLOB NOT NULL, 
 	state JSON NOT NULL, 
 	PRIMARY KEY (kind, "key")
 );
-CREATE INDEX requests_at ON requests (at);
-CREATE INDEX feeds_next ON feeds (next_at);
-CREATE INDEX publications_id ON publications (id);
-CREATE INDEX publications_received ON publications (received_at);
-CREATE INDEX publications_waiting ON publications (seq) WHERE matched_at IS NULL;
-CREATE INDEX subscriptions_change ON subscriptions (change);
-CREATE INDEX subscriptions_expires ON subscriptions (expires_at);
-CREATE INDEX subscriptions_owner ON subscriptions (owner);
+CREATE TABLE websub_callbacks (
+	id INTEGER NOT NULL, 
+	subscription INTEGER NOT NULL, 
+	topic TEXT NOT NULL, 
+	callback TEXT NOT NULL, 
+	"key" BLOB NOT NULL, 
+	secret TEXT, 
+	expires_at BIGINT, 
+	version BIGINT, 
+	pending JSON, 
+	PRIMARY KEY (id), 
+	FOREIGN KEY(subscription) REFERENCES subscriptions (number), 
+	UNIQUE ("key")
+);
+CREATE TABLE websub_leases (
+	id TEXT NOT NULL, 
+	topic TEXT NOT NULL, 
+	hub TEXT NOT NULL, 
+	state JSON NOT NULL, 
+	PRIMARY KEY (id)
+);
+CREATE INDEX ix_idempotency_keys_at ON idempotency_keys (at);
+CREATE INDEX ix_dead_letters_at ON dead_letters (at);
+CREATE INDEX ix_subscriptions_expires_at ON subscriptions (expires_at);
+CREATE INDEX ix_subscriptions_change ON subscriptions (change);
+CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
+CREATE INDEX publications_unmatched ON publications (seq) WHERE matched_at IS NULL;
+CREATE INDEX ix_publications_id ON publications (id);
+CREATE INDEX ix_publications_received_at ON publications (received_at);
+CREATE INDEX ix_feeds_next_poll_at ON feeds (next_poll_at);
+CREATE INDEX ix_websub_callbacks_subscription ON websub_callbacks (subscription);
 CREATE INDEX deliveries_due ON deliveries (host, due_at) WHERE state = 'waiting';
-CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
+CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
 CREATE INDEX deliveries_subscription ON deliveries (subscription, id);
-CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
-CREATE INDEX matches_publication ON matches (publication);
+CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
 CREATE INDEX matches_subscription ON matches (subscription, seq);
+CREATE INDEX ix_matches_publication ON matches (publication);
+CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
 COMMIT;
