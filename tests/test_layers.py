@@ -59,7 +59,11 @@ LAYERS = (
     ("graphmatch.broker", "graphmatch.broker.app.errors", "graphmatch.broker.client"),
     ("graphmatch.broker.models",),
     ("graphmatch.broker.db",),
-    ("graphmatch.broker.app.security", "graphmatch.broker.app.supervisor"),
+    (
+        "graphmatch.broker.app.rate_limits",
+        "graphmatch.broker.app.security",
+        "graphmatch.broker.app.supervisor",
+    ),
     ("graphmatch.broker.outbox.safe_http",),
     ("graphmatch.broker.service",),
     ("graphmatch.broker.outbox",),

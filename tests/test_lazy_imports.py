@@ -20,10 +20,9 @@ SLOW = frozenset(
 """Packages that load slowly, and that filtering feeds seldom needs."""
 OTHERS = frozenset(
     {
-        "graphmatch.broker.feeds.feed_poller", "graphmatch.command.bench", "graphmatch.command.spark",
-        "graphmatch.command.watch",
-        "graphmatch.explain.near_miss", "graphmatch.mapping", "graphmatch.snapshot",
-        "rich.progress",
+        "graphmatch.broker.feeds.feed_poller", "graphmatch.command.bench",
+        "graphmatch.command.spark", "graphmatch.command.watch", "graphmatch.explain.near_miss",
+        "graphmatch.mapping", "graphmatch.snapshot", "rich.progress",
         "semantic.attributes.bulk", "semantic.attributes.events", "semantic.feeds.json_feed",
         "semantic.tables", "sqlite3", "tomllib",
     }

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
@@ -121,8 +119,7 @@ class _StoreCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the current values."""
         yield from self._store.read_now(self._read)
-        if self._store.is_sqlite:
-            free = disk_usage(Path(self._store.name.partition(":///")[2]).parent).free
+        if (free := self._store.free_bytes) is not None:
             yield GaugeMetricFamily("graphmatch_disk_free_bytes", "Free space of the store.", free)
 
     def _read(self, db: Connection) -> list[Metric]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
-from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.responses import HTMLResponse
@@ -14,7 +12,7 @@ from graphmatch.broker.api.api_docs import docs_page
 from graphmatch.broker.api.dependencies import LISTED, Limit, TheApi, TheCaller, content_of
 from graphmatch.broker.api.publications import LDP
 from graphmatch.broker.db.dead_letters import count_dead_letters, newest_dead_letters
-from graphmatch.broker.db.store import Store, StoreError
+from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.metrics import without_secrets
 from graphmatch.broker.models.problem import DeadLetter, DeadLetters, Readiness
 
@@ -58,8 +56,8 @@ async def readyz(response: Response, api: TheApi) -> Readiness:
     reasons, letters = [without_secrets(one) for one in supervisor.failing()], 0
     try:
         letters = await store.read(count_dead_letters)
-        free = await asyncio.to_thread(_free_bytes, store)
-        if free < FREE_BYTES:
+        free = await asyncio.to_thread(lambda: store.free_bytes)
+        if free is not None and free < FREE_BYTES:
             reasons.append(f"the disk of the store has only {free / 1e6:,.0f} MB left")
     except (StoreError, OSError):
         reasons.append("the store cannot be read")
@@ -74,13 +72,6 @@ async def readyz(response: Response, api: TheApi) -> Readiness:
         set_aside=tuple(supervisor.set_aside()),
         dead_letters=letters,
     )
-
-
-def _free_bytes(store: Store) -> float:
-    """Return the free space on the disk of a SQLite file. Others have their own monitoring."""
-    if not store.is_sqlite:
-        return float("inf")
-    return shutil.disk_usage(Path(store.name.removeprefix("sqlite:///")).parent).free
 
 
 @router.get("/v1/dead-letters", summary="List dead letters (admin)")

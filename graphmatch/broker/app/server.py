@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from graphmatch.broker.app.assembly import STOP_SECONDS
 
@@ -19,15 +20,14 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 HEAD_BYTES = 100_000
-"""Maximum size of the head of a request."""
+"""Approximate maximum size of the head of a request."""
 
 
 def server_of(app: FastAPI) -> _Server:
     """Return a server of an application. It ends event streams before it waits for requests."""
     config = uvicorn.Config(
         app,
-        http="h11",  # Unlike httptools, it limits the size of a head.
-        h11_max_incomplete_event_size=HEAD_BYTES,
+        http=_Protocol,
         log_config=None,
         access_log=False,  # Addresses can contain keys.
         server_header=False,
@@ -49,6 +49,27 @@ async def serve(app: FastAPI, listening: socket.socket, is_over: Callable[[], bo
     server = server_of(app)
     server.is_over = is_over
     await server.serve([listening])
+
+
+class _Protocol(HttpToolsProtocol):
+    """A connection that is closed if the head of a request is too large."""
+
+    _head = 0
+    """Number of bytes since the last complete head or part of a body."""
+
+    def data_received(self, data: bytes) -> None:
+        self._head += len(data)
+        super().data_received(data)
+        if self._head > HEAD_BYTES:
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._head = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head = 0
+        super().on_body(body)
 
 
 class _Server(uvicorn.Server):

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, TypeVar
 
 from alembic import command
@@ -146,6 +147,11 @@ class Store:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Free space on the disk of a SQLite file in bytes; ``None`` for another database."""
+        return disk_usage(Path(self._url.database or "").parent).free if self.is_sqlite else None
 
     def _postgresql(self, **options: Any) -> Any:
         url: URL = self._url

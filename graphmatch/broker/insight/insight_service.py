@@ -13,7 +13,6 @@ from ctypes import CDLL
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -22,7 +21,6 @@ from sqlalchemy import func, select
 
 from graphmatch.broker.app.errors import BusyError, InvalidRequestError
 from graphmatch.broker.db import queries
-from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import dead_letters, subscriptions
 from graphmatch.broker.insight import query_by_example as example
 from graphmatch.broker.insight import views
@@ -268,7 +266,7 @@ class InsightService:
         )
         problem = "the last fetch failed"
         failing = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
-        others = broker_findings(failing, records, _free_bytes(store))
+        others = broker_findings(failing, records, store.free_bytes)
         findings = health(
             self.broker.engine,
             rows,
@@ -290,13 +288,6 @@ def return_memory() -> None:
     """Return free memory to the system, because the C library keeps that of threads."""
     with suppress(OSError, AttributeError):  # Only glibc has this function.
         CDLL(None).malloc_trim(0)
-
-
-def _free_bytes(store: Store) -> int | None:
-    """Return the free bytes on the disk of a SQLite file; ``None`` for another database."""
-    if not store.is_sqlite:
-        return None
-    return disk_usage(Path(store.name.removeprefix("sqlite:///")).parent).free
 
 
 def _ontology(files: Sequence[Upload]) -> Ontology:

@@ -1,8 +1,9 @@
 """Messages to subscribers: JSON payloads and plain text from the rows of the database.
 
 A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.confirmation``,
-``subscription.expiring``, ``subscription.expired``), ``id`` (the ``webhook-id``), ``timestamp``,
-``subscription``, ``name``, ``matches``, ``total``, and ``link``, the URL of the complete delivery.
+``subscription.expiring``, ``subscription.expired``, ``subscription.test``), ``id`` (the
+``webhook-id``), ``timestamp``, ``subscription``, ``name``, ``matches``, ``total``, and ``link``,
+the URL of the complete delivery.
 If a payload is too large, the reasons are removed first, then solutions, then matches.
 
 A webhook may ask for a structured CloudEvent, whose ``data`` is the payload. An inbox of Linked
@@ -346,6 +347,8 @@ def _text(
     if kind == "expiring":
         text = f"This subscription ends at {frame['expires_at']}. Renew it before that time."
         return f"{name}: the subscription ends soon", text
+    if kind == "test":
+        return f"{name}: test message", "This is a test message. The sink works."
     if kind == "expired":
         return f"{name}: the subscription has ended", "This subscription has ended."
     seen: set[str] = set()

@@ -191,6 +191,16 @@ class LiveBroker(Called):
         assert said.status == 202, said.content
         return int(said.json["publications"][0]["seq"])
 
+    def caught_up(self) -> None:
+        """Wait until the engine has all active subscriptions."""
+        from sqlalchemy import select
+
+        from graphmatch.broker.db.tables import subscriptions
+
+        chosen = select(subscriptions.c.number).where(subscriptions.c.state == "active")
+        active = {str(number) for number in self.read(lambda db: db.scalars(chosen).all())}
+        wait(lambda: active <= {one.id for one in self.broker.engine.subscriptions})
+
     def settled(self) -> None:
         """Wait until all publications are matched."""
         from sqlalchemy import func, select

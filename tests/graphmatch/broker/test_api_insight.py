@@ -206,7 +206,7 @@ def test_what_if_shows_gained_and_lost_matches(live_broker: LiveBroker) -> None:
     client = live_broker.client()
     made = client.subscribe(topics=["Sport"], name="Sporting")
     client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
-    live_broker.matcher.catch_up()
+    live_broker.caught_up()
     text = NEWS.read_text()
     same = client.what_if(text)
     assert (same["changed"], same["subscriptions"]) == (0, [])
@@ -243,7 +243,7 @@ def test_health_shows_only_own_subscriptions(public: LiveBroker) -> None:
 
     (first, ticket), (second, _) = subscribe(mine, never), subscribe(mine, twice)
     third, fourth = subscribe(other, twice)[0], subscribe(mine, twice)[0]
-    public.matcher.catch_up()
+    public.caught_up()
     assert kinds(mine) == {"can never match": [[first]], "duplicate": [[second, fourth]]}
     assert kinds(other) == {}
     assert kinds(ticket) == {"can never match": [[first]]}
@@ -265,7 +265,7 @@ def test_health_works_with_a_ticket_or_locally(live_broker: LiveBroker) -> None:
     """The local user owns subscriptions made without a token; a ticket shows only one."""
     client = live_broker.client()
     made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
-    live_broker.matcher.catch_up()
+    live_broker.caught_up()
     said = client.health(made.ticket)
     assert (said["subscriptions"], said["examined"]) == (1, 1)
     assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]

@@ -15,6 +15,7 @@ from sqlalchemy import insert, true
 from graphmatch import Engine
 from graphmatch.broker.app.errors import BusyError, InvalidRequestError
 from graphmatch.broker.db import queries
+from graphmatch.broker.db import store as store_module
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import dead_letters, feeds, subscriptions
 from graphmatch.broker.insight import insight_service, subscription_health
@@ -203,7 +204,7 @@ def test_health_reports_feeds_dead_letters_and_the_disk(
         db.execute(insert(dead_letters).values(**letter))
 
     insight.broker.store.write_now(work)
-    monkeypatch.setattr(insight_service, "disk_usage", lambda _: Usage(5_000_000))
+    monkeypatch.setattr(store_module, "disk_usage", lambda _: Usage(5_000_000))
     assert insight.health(true()).findings == []
     findings = insight.health(true(), includes_broker=True).findings
     assert [(finding.kind, finding.text) for finding in findings] == [
@@ -212,7 +213,7 @@ def test_health_reports_feeds_dead_letters_and_the_disk(
         (FindingKind.FEED, "https://a.example/ cannot be read: 404 Not Found"),
     ]
     usage = Usage(subscription_health.LOW_DISK_BYTES)
-    monkeypatch.setattr(insight_service, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(store_module, "disk_usage", lambda _: usage)
     kinds = {finding.kind for finding in insight.health(true(), includes_broker=True).findings}
     assert FindingKind.DISK not in kinds
 

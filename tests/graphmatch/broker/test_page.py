@@ -626,7 +626,7 @@ def test_health_names_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (found,) = problems(visitor)
         assert "late.example" in found
         store.write_now(lambda db: db.execute(delete(feeds)))
-        disk_usage = "graphmatch.broker.insight.insight_service.disk_usage"
+        disk_usage = "graphmatch.broker.db.store.disk_usage"
         monkeypatch.setattr(disk_usage, lambda _: SimpleNamespace(free=1000))
         (found,) = problems(visitor)
         assert "disk" in found

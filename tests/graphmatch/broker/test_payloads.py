@@ -188,6 +188,19 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
 KINDS = ("confirmation", "expiring")
 
 
+async def test_a_test_message_has_a_text(tmp_path: Path, clock: FakeClock) -> None:
+    async with mailing(tmp_path, clock) as (broker, server):
+        await subscribe(broker, ANN)
+        row = {"id": 2, "subscription": 1, "kind": "test", "host": "smtp:", "state": "waiting"}
+        row |= {"attempt": 0, "due_at": millis(NOON), "created_at": millis(NOON)}
+        await broker.store.write(lambda db: db.execute(insert(deliveries).values(row)))
+        broker.dispatcher.wake()
+        await until(lambda: bool(server.mails))
+        [mail] = mails(server)
+        assert mail["Subject"] == "Soup: test message"
+        assert mail.get_content().startswith("This is a test message. The sink works.")
+
+
 async def test_feeds_have_readable_entries(tmp_path: Path) -> None:
     async with harness(tmp_path, running=False) as broker:
         await subscribe(broker, {"kind": "feed"})
