@@ -18,7 +18,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from time import sleep
 from types import TracebackType
@@ -202,9 +201,8 @@ class Supervisor(Collector):
                 woken.clear()
             with self.round(task) as attempt:
                 seconds = await work()
-            waits = stop if attempt.delay or woken is None else woken
-            with suppress(TimeoutError):
-                await asyncio.wait_for(waits.wait(), attempt.delay or seconds or 0.0)
+            events = [stop] if attempt.delay or woken is None else [stop, woken]
+            await _any_of(events, attempt.delay or seconds or 0.0)
 
     # -- state ------------------------------------------------------------------------------
 
@@ -260,6 +258,16 @@ class Supervisor(Collector):
             for task, count in list(counter.items()):
                 family.add_metric([task], count)
             yield family
+
+
+async def _any_of(events: Sequence[asyncio.Event], seconds: float) -> None:
+    """Wait until one of some events is set, at most some seconds."""
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _one_line(error: BaseException) -> str:

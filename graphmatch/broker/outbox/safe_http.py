@@ -80,7 +80,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ServerDisconnectedError, "the connection was closed"),
 )
 """Texts for the reasons of failures, with the time limits ``{0}`` and the error ``{1}``."""
-_REMEDY = "Name a public address, or start graphmatch with --allow and the network."
+_UNUSUAL = "its host is an IP address in an unusual form", "Write it as four decimal numbers."
 _LATER = "Check the URL, or try again later."
 
 
@@ -100,8 +100,10 @@ class _RefusedError(OSError):
     """The error of the socket factory: aiohttp only passes on errors of the system."""
 
 
-_opened: ContextVar[list[str | None]] = ContextVar("opened")
-"""For each socket of the current request, the reason that it was refused, or ``None``."""
+_Refusal: TypeAlias = tuple[str, str]
+"""The reason that requests to an address are refused, and the remedy."""
+_opened: ContextVar[list[_Refusal | None]] = ContextVar("opened")
+"""For each socket of the current request, its refusal, or ``None``."""
 
 
 def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
@@ -182,14 +184,13 @@ address in an unusual form. Write it as four decimal numbers.
         what, remedy = "its host or its port is invalid", "Write the name or address of a host."
     else:
         try:
-            refused, remedy = _refused(ip_address(host), allow), _REMEDY
+            refused = _refused(ip_address(host), allow)
         except ValueError:
             is_number = _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2])
-            refused = "its host is an IP address in an unusual form" if is_number else None
-            remedy = "Write it as four decimal numbers."
+            refused = _UNUSUAL if is_number else None
         if refused is None:
             return url
-        what = refused
+        what, remedy = refused
     raise ForbiddenAddressError(Problem(what, place, remedy))
 
 
@@ -200,10 +201,11 @@ def _is_host(host: str) -> bool:
     return ":" in host or is_name  # The parser of the URL has checked an IPv6 address.
 
 
-def _refused(address: Address, allow: Sequence[Network]) -> str | None:
-    """Return the reason that requests to an address are refused, if they are."""
+def _refused(address: Address, allow: Sequence[Network]) -> _Refusal | None:
+    """Return the refusal of requests to an address, if they are refused."""
     kind = forbidden(address, allow)
-    return f"nothing is sent to {address}, which is {kind}" if kind else None
+    remedy = f"Name a public address, or start graphmatch with --allow {address}."
+    return (f"nothing is sent to {address}, which is {kind}", remedy) if kind else None
 
 
 def http_date(text: str | None) -> datetime | None:
@@ -298,8 +300,8 @@ class HttpClient:
     Traceback (most recent call last):
      ...
     graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is \
-sent to 169.254.169.254, which is link-local. Name a public address, or have the operator allow \
-your network.
+sent to 169.254.169.254, which is link-local. Name a public address, or start graphmatch with \
+--allow 169.254.169.254.
     """
 
     def __init__(
@@ -352,7 +354,7 @@ your network.
         refused = _refused(ip_address(str(address[0])), self._allow)
         opened.append(refused)
         if refused is not None:
-            raise _RefusedError(errno.EACCES, refused)
+            raise _RefusedError(errno.EACCES, refused[0])
         return socket.socket(family=family, type=kind, proto=protocol)
 
     async def request(
@@ -389,7 +391,7 @@ your network.
         hop, sent = self.check(url), CIMultiDict(headers or {})
         hops: list[tuple[int, str]] = []
         while True:
-            opened: list[str | None] = []
+            opened: list[_Refusal | None] = []
             token = _opened.set(opened)
             try:
                 async with self.session.request(
@@ -398,7 +400,7 @@ your network.
                     start, truncated = await _start(response, limit, whole=whole)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
-                    raise _error(ForbiddenAddressError, hop, opened[0], _REMEDY) from error
+                    raise _error(ForbiddenAddressError, hop, *opened[0]) from error
                 raise _error(UnreachableError, hop, self._reason(error), _LATER) from error
             finally:
                 _opened.reset(token)

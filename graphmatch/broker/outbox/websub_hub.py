@@ -97,7 +97,8 @@ class Hub:
 
         async def round() -> float:
             await self.update()
-            await asyncio.sleep(PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
             return ROUND_SECONDS
 
         await self._broker.supervisor.repeat("WebSub hub", round, stop, self._woken)

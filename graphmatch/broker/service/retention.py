@@ -18,6 +18,7 @@ from graphmatch.broker.db.delivery_queries import held_until
 from graphmatch.broker.db.store import counted
 from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
+from graphmatch.broker.models.attempt import GIVEN_UP
 from graphmatch.broker.models.circuit_breaker import FAILURES
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
@@ -33,8 +34,6 @@ BATCH_SIZE = 500
 """Maximum number of rows that one commit changes."""
 EXPIRY_SECONDS, RETENTION_SECONDS = 10.0, 3600.0
 """Delays between two rounds of the tasks."""
-GIVEN_UP = timedelta(hours=75, minutes=35, seconds=5)
-"""Longest wait for a host that does not respond. The retry schedule takes as long."""
 _PROBED = timedelta(hours=3)
 """The circuit breaker of a host that does not respond changes more often than this."""
 

@@ -337,7 +337,7 @@ class Subscriptions:
         """
 
         def work(db: Connection) -> RowMapping:
-            row = _row(db, id, lambda row: is_same(key, row["confirmation"] or ""))
+            row = _row(db, id, lambda row: bool(key) and is_same(key, row["confirmation"] or ""))
             if row["state"] == "unconfirmed":
                 _update(db, row, {"state": "active"})
             return row

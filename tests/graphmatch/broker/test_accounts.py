@@ -196,6 +196,15 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
     assert [row["state"] for row in await idle.rows(subscriptions)] == ["paused"]
 
 
+async def test_a_subscription_without_a_confirmation_cannot_be_confirmed(
+    idle: BrokerHarness,
+) -> None:
+    created = await idle.subscribe("http://127.0.0.1:9/hook")
+    for key in ("", created.ticket or "", "gmc_0"):
+        with pytest.raises(NotFoundError):
+            await idle.broker.subscriptions.confirm(created.id, key)
+
+
 async def test_a_new_email_address_must_be_confirmed(idle: BrokerHarness) -> None:
     broker = idle.broker
     created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings())

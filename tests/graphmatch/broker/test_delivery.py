@@ -322,7 +322,7 @@ async def test_a_delivery_that_waits_too_long_for_a_dead_host_fails(
 
 
 async def give_up(broker: BrokerHarness) -> None:
-    await retention.give_up(broker.broker, broker.broker.clock(), GIVEN_UP, FAILURES)
+    await retention.give_up(broker.broker, broker.broker.clock())
     broker.dispatcher.wake()
 
 

@@ -162,17 +162,12 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     async with mailing(tmp_path, clock) as (broker, server):
-        id = await subscribe(broker, ANN)
-        waiting = {"state": "unconfirmed", "confirmation": "gmc_1"}
-        row = {"subscription": 1, "host": "smtp:", "state": "waiting", "attempt": 0}
-        row |= {"due_at": millis(NOON), "created_at": millis(NOON)}
-        kinds = [{"id": n, "kind": kind, **row} for n, kind in enumerate(KINDS, 1)]
-
-        def work(db: Any) -> None:
-            db.execute(update(subscriptions).values(**waiting))
-            db.execute(insert(deliveries), kinds)
-
-        await broker.store.write(work)
+        settings = SubscriptionSettings("Soup", ANN)
+        created = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
+        [subscription] = await broker.rows(subscriptions)
+        row = {"id": 2, "subscription": 1, "kind": "expiring", "host": "smtp:", "state": "waiting"}
+        row |= {"attempt": 0, "due_at": millis(NOON), "created_at": millis(NOON)}
+        await broker.store.write(lambda db: db.execute(insert(deliveries).values(row)))
         broker.dispatcher.wake()
 
         async def done() -> bool:
@@ -180,12 +175,10 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
 
         await until(done)
         [mail] = mails(server)
-        assert f"{ROOT}/v1/subscriptions/{id}/confirm?key=gmc_1" in mail.get_content()
+        url = f"{ROOT}/v1/subscriptions/{created.id}/confirm?key={subscription['confirmation']}"
+        assert url in mail.get_content()
         assert "Soup" not in server.mails[0].decode()  # A stranger may have chosen the name.
         assert [row["state"] for row in await broker.rows(deliveries)] == ["delivered", "failed"]
-
-
-KINDS = ("confirmation", "expiring")
 
 
 async def test_a_test_message_has_a_text(tmp_path: Path, clock: FakeClock) -> None:

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, insert
+from sqlalchemy import Table, delete, insert
 
+from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.db.tables import (
     audit,
     dead_letters,
@@ -16,7 +17,9 @@ from graphmatch.broker.db.tables import (
     publications,
     read_items,
     sessions,
+    subscriptions,
     tokens,
+    websub_callbacks,
 )
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service import retention
@@ -93,3 +96,18 @@ async def test_both_tasks_run_until_the_end(clock: FakeClock, idle: BrokerHarnes
     await until(is_empty)
     stop.set()
     await running
+
+
+async def test_a_subscription_stays_until_the_hub_has_removed_its_callbacks(
+    clock: FakeClock, idle: BrokerHarness
+) -> None:
+    created = await idle.subscribe("http://127.0.0.1:9/hook")
+    await idle.broker.subscriptions.unsubscribe(created.id, ANYBODY, created.ticket)
+    callback = {"id": 1, "subscription": 1, "topic": "t", "callback": "c", "key": b"k"}
+    await add(idle, websub_callbacks, callback)
+    clock.forward(days=400)
+    await retention.forget(idle.broker, clock())
+    assert [row["number"] for row in await idle.rows(subscriptions)] == [1]
+    await idle.store.write(lambda db: db.execute(delete(websub_callbacks)))
+    await retention.forget(idle.broker, clock())
+    assert not await idle.rows(subscriptions)

@@ -1,16 +1,15 @@
-"""WebSub, by the checks of websub.rocks: the subscriber's 100 to 205, the hub's 100.
+"""The WebSub subscriber, by the checks 100 to 205 of websub.rocks without 101, and the protocol.
 
-Further requirements of the recommendation are tested below each. test_websub_service.py runs the
-other checks.
+A feed is never a page, so 101 does not apply. test_websub_subscriber.py runs the other checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl
 
 import aiohttp
@@ -24,11 +23,9 @@ from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, L
 from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
-    Keyed,
     Response,
     discover,
     header_links,
-    page_links,
     sign,
 )
 from graphmatch.broker.service.broker import Broker
@@ -39,24 +36,7 @@ from tests.graphmatch.broker.harness import LOOPBACK, FakeClock, receivers
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ITEM = "<item><title>one</title><guid isPermaLink='false'>1</guid></item>"
-R = TypeVar("R", bound=Keyed)
 Page = Callable[[web.Request, dict[str, str]], Awaitable[web.StreamResponse]]
-
-
-class MemoryRecords(Generic[R]):
-    """Records in memory."""
-
-    def __init__(self) -> None:
-        self._records: dict[tuple[str, ...], R] = {}
-
-    async def load(self) -> Sequence[R]:
-        return list(self._records.values())
-
-    async def save(self, record: R) -> None:
-        self._records[record.key] = record
-
-    async def remove(self, record: R) -> None:
-        self._records.pop(record.key, None)
 
 
 @dataclass
@@ -195,13 +175,6 @@ async def test_100_headers_name_the_hub(reader: Reader) -> None:
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
     assert reader.is_active()
-
-
-def test_101_html_names_the_hub() -> None:
-    page = """<!DOCTYPE html><head><LINK href='/hub' rel="alternate Hub">
-    <link rel="self" href="https://e.org/other"></head><body><link rel=hub href=/wrong></body>"""
-    found = discover("https://e.org/page", page_links(page))
-    assert (found.hubs, found.topic) == (("https://e.org/hub",), "https://e.org/other")
 
 
 @pytest.mark.parametrize("form", [atom, rss, json_feed], ids=["atom", "rss", "json"])

@@ -24,8 +24,9 @@ import pytest
 from aiohttp import web
 from sqlalchemy import func, select
 
+from graphmatch.broker.app.assembly import Parts, started
 from graphmatch.broker.app.security import ANYBODY
-from graphmatch.broker.app.server import Parts, serve, started
+from graphmatch.broker.app.server import serve
 from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import publications, websub_leases
 from graphmatch.broker.feeds import websub_subscriber
