@@ -98,6 +98,8 @@ class Reader:
     world: World
     poller: Poller
     subscriber: Subscriber
+    broker: Broker
+    client: HttpClient
     answers: list[Response] = field(default_factory=list)
     lease_seconds: int | None = 864000
     topic: str | None = None
@@ -139,7 +141,8 @@ async def reader(world: World, tmp_path: Path) -> AsyncIterator[Reader]:
     broker = Broker(store, Engine(), world.clock)
     async with HttpClient(LOOPBACK) as http:
         poller = Poller(http, BrokerFeedStore(broker), clock=world.clock)
-        reader = Reader(world, poller, Subscriber(broker, poller, http, "https://me.example/"))
+        subscriber = Subscriber(broker, poller, http, "https://me.example/")
+        reader = Reader(world, poller, subscriber, broker, http)
         world.pages["/hub"] = reader.hub
         yield reader
     store.close()
@@ -322,9 +325,8 @@ async def test_leases_survive_a_restart_and_end_with_their_address(
     before = len(reader.world.log)
 
     async def restart(base: str) -> Subscriber:
-        broker = Broker(reader.subscriber._store, Engine(), reader.world.clock)
-        client = reader.subscriber._client
-        reader.subscriber = Subscriber(broker, reader.poller, client, base)
+        broker = Broker(reader.broker.store, Engine(), reader.world.clock)
+        reader.subscriber = Subscriber(broker, reader.poller, reader.client, base)
         response = await reader.subscriber.receive(lease.id, {}, b"")
         assert response.status == 503  # The hub must retry.
         await reader.subscriber.work()

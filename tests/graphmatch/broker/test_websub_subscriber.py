@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 import aiohttp
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from graphmatch.broker.app.assembly import Parts, started
 from graphmatch.broker.app.security import ANYBODY
@@ -349,12 +349,15 @@ async def test_the_subscriber_continues_after_the_store_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with publisher() as hub, running(tmp_path) as service:
+        write = Store.write
 
-        async def full(*_: object) -> None:
-            raise StoreError(Problem("nothing was written", Place("store"), "Wait."))
+        async def full(store: Store, work: Callable[[Connection], Any]) -> Any:
+            if "Subscriber." in getattr(work, "__qualname__", ""):
+                raise StoreError(Problem("nothing was written", Place("store"), "Wait."))
+            return await write(store, work)
 
         with monkeypatch.context() as broken:
-            broken.setattr(Subscriber, "_save", full)
+            broken.setattr(Store, "write", full)
             await service.poller.add(hub.url)
             await until(lambda: "nothing was written" in caplog.text)
         await until(lambda: is_pushed(service, hub.url))

@@ -144,7 +144,7 @@ def test_the_missing_extra_of_kafka_is_named(
 def test_the_page_of_the_demo_soon_shows_a_match(tmp_path: Path) -> None:
     def shows_a_match() -> bool:
         with urlopen(Request(url, headers={"Accept": "text/html"})) as answer:
-            return b'id="match-' in answer.read()
+            return b'id="item-' in answer.read()
 
     with serve(tmp_path / "other.db", "--demo") as (process, url, _):
         wait(shows_a_match)
