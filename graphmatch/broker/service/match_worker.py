@@ -49,7 +49,7 @@ BATCH_SIZE = 30
 CHUNK_SIZE = 1_000
 """Maximum number of matches in one transaction."""
 _CLAIM = timedelta(seconds=60)
-_IDLE_SECONDS = 5.0
+IDLE_SECONDS = 5.0
 """Interval in which the log is read if nothing wakes the worker."""
 _LOAD_SIZE = 50_000
 """Maximum number of subscriptions that are read at once."""
@@ -273,7 +273,7 @@ class MatchWorker:
             pass
         if monotonic() - self._saved_at > SAVE_SECONDS:
             self.save()
-        return _IDLE_SECONDS
+        return IDLE_SECONDS
 
     def step(self) -> int:
         """Match the next publications and commit their matches; return their number."""

@@ -363,7 +363,7 @@ def configure(settings: Sequence[str]) -> None:
         sending.CLAIM_DURATION = matching._CLAIM = timedelta(seconds=2)
         sending._MARGIN = timedelta(seconds=1)
     if "no polls" in settings:
-        matching._IDLE_SECONDS = streams.POLL_SECONDS = sending._POLL_SECONDS = 1e6
+        matching.IDLE_SECONDS = streams.POLL_SECONDS = sending._POLL_SECONDS = 1e6
 
 
 def fork_processes() -> None:
