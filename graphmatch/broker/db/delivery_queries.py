@@ -124,6 +124,12 @@ def release_row(row: ClaimedDelivery) -> dict[str, Any]:
     return {"delivery": row.id, "until": row.claimed_until}
 
 
+def release_claim(db: Connection, until: int) -> None:
+    """Release all deliveries of a claim, by its end."""
+    mine = update(deliveries).where(WAITING, deliveries.c.claimed_until == until)
+    db.execute(mine.values(claimed_until=None))
+
+
 def write_back(db: Connection, results: Sequence[Result]) -> None:
     """Write results of attempts."""
     rows = [result for result in results if isinstance(result, dict)]

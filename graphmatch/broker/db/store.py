@@ -51,8 +51,13 @@ READERS = 4
 """Number of connections that read."""
 _LOCK = 0x676D
 _BUSY_SECONDS = 30
-_OPTIONS: dict[str, Any] = {"pool_pre_ping": True, "pool_recycle": 300}
-"""Options of connections to PostgreSQL."""
+_TIMES = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2}
+_OPTIONS: dict[str, Any] = {
+    "pool_pre_ping": True,
+    "pool_recycle": 300,
+    "connect_args": {**_TIMES, "tcp_user_timeout": 10_000},
+}
+"""Options of connections to PostgreSQL: a server that disappears ends a wait after some seconds."""
 T = TypeVar("T")
 
 

@@ -36,6 +36,7 @@ from sqlalchemy import select, update
 
 from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.db import delivery_queries as queries
+from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries
 from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
 from graphmatch.broker.models.circuit_breaker import CircuitBreaker
@@ -214,7 +215,11 @@ class Dispatcher:
             return max(0.0, self._look_at - time.monotonic())
         until = millis(now + queries.CLAIM_DURATION)
         claim = partial(queries.claim, wanted=wanted, now=millis(now), until=until)
-        rows = await store.write(claim)
+        try:
+            rows = await store.write(claim)
+        except StoreError:  # It can be committed although the connection was lost.
+            self._add(partial(queries.release_claim, until=until))
+            raise
         counts = Counter(row.host for row in rows)
         for name, limit in wanted.items():
             if counts[name] < limit:

@@ -39,6 +39,7 @@ from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
+from semantic.errors import Place, Problem
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.reading import read_publications
@@ -245,6 +246,7 @@ async def test_snapshots_are_saved_if_the_clock_stands_still(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
 ) -> None:
     monkeypatch.setattr(match_worker, "SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(match_worker, "IDLE_SECONDS", 0.02)
 
     await idle.broker.subscriptions.subscribe({"query": ALL}, SubscriptionSettings())
     matcher = MatchWorker(idle.broker, tmp_path / "saved", "f")
@@ -345,6 +347,30 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
         assert broker.matcher.step() == 1
         assert len(await broker.rows(matches)) == 1
         assert broker.matcher.step() == 0
+
+
+async def test_deliveries_are_sent_if_the_commit_of_their_claim_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are sent at once, before the claim expires."""
+    async with receivers() as [hook], harness(tmp_path, running=False) as broker:
+        await broker.subscribe(hook.url())
+        await broker.publish("a")
+        write, lost = broker.store.write, list[bool]()
+
+        async def cut(work: Callable[[Connection], Any]) -> Any:
+            result = await write(work)
+            if getattr(work, "func", None) is claim and result and not lost:
+                lost.append(True)
+                raise StoreError(Problem("the connection was lost", Place("store"), "Wait."))
+            return result
+
+        monkeypatch.setattr(broker.store, "write", cut)
+        running = asyncio.create_task(broker.dispatcher.run())
+        await until(broker.all_are("delivered"), 20)
+        assert lost
+        await broker.dispatcher.stop()
+        await running
 
 
 async def test_feeds_are_polled_after_an_outage_of_the_database(cluster: Cluster) -> None:
@@ -448,9 +474,12 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
         async with harness(tmp_path, clock, smtp=smtp) as broker:
             sink = {"kind": "email", "address": "ann@example.org"}
             given = {"query": ALL}
-            await broker.broker.subscriptions.subscribe(
+            created = await broker.broker.subscriptions.subscribe(
                 given, SubscriptionSettings("Soup", sink, **MONTH)
             )
+            [subscription] = await broker.rows(subscriptions)
+            await broker.broker.subscriptions.confirm(created.id, subscription["confirmation"])
+            await broker.store.write(lambda db: db.execute(deliveries.delete()))
             await broker.publish("a")
 
             async def tried() -> bool:
@@ -467,7 +496,7 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
             assert again["To"] == "ann@example.org"
             assert "Soup" in again["Subject"]
             assert "urn:g-a" in again.get_content()
-            assert "/v1/deliveries/1" in again.get_content()
+            assert "/v1/deliveries/2" in again.get_content()
 
             digest = SubscriptionSettings("Digest", sink, digest={"every": 60}, **MONTH)
             await broker.broker.subscriptions.subscribe(given, digest)
