@@ -165,7 +165,7 @@ CREATE TABLE subscriptions (
 	UNIQUE (id), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "subscriptions" VALUES(1,'sub_e3e6a157cb120b0f',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'B458226F85963AE76CD4DB4A61F0FBDB354FCFF796C09E73D5834974B5CF535D','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
+INSERT INTO "subscriptions" VALUES(1,'sub_904a147073cad9b5',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'41A8FFE3DFFC93FCFC92ABE85FB93002604BD6C02FB3A11121937F16DF388C32','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
 CREATE TABLE tokens (
 	id INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -186,12 +186,6 @@ CREATE TABLE usage (
 	PRIMARY KEY (owner)
 );
 INSERT INTO "usage" VALUES(0,1,68);
-CREATE TABLE websub (
-	kind TEXT NOT NULL, 
-	"key" BLOB NOT NULL, 
-	state JSON NOT NULL, 
-	PRIMARY KEY (kind, "key")
-);
 CREATE TABLE websub_callbacks (
 	id INTEGER NOT NULL, 
 	subscription INTEGER NOT NULL, 
@@ -215,19 +209,19 @@ CREATE TABLE websub_leases (
 );
 CREATE INDEX ix_idempotency_keys_at ON idempotency_keys (at);
 CREATE INDEX ix_dead_letters_at ON dead_letters (at);
+CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
 CREATE INDEX ix_subscriptions_expires_at ON subscriptions (expires_at);
 CREATE INDEX ix_subscriptions_change ON subscriptions (change);
-CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
-CREATE INDEX publications_unmatched ON publications (seq) WHERE matched_at IS NULL;
 CREATE INDEX ix_publications_id ON publications (id);
 CREATE INDEX ix_publications_received_at ON publications (received_at);
+CREATE INDEX publications_unmatched ON publications (seq) WHERE matched_at IS NULL;
 CREATE INDEX ix_feeds_next_poll_at ON feeds (next_poll_at);
 CREATE INDEX ix_websub_callbacks_subscription ON websub_callbacks (subscription);
-CREATE INDEX deliveries_due ON deliveries (host, due_at) WHERE state = 'waiting';
-CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
 CREATE INDEX deliveries_subscription ON deliveries (subscription, id);
+CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
 CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
+CREATE INDEX deliveries_due ON deliveries (host, due_at) WHERE state = 'waiting';
+CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
 CREATE INDEX matches_subscription ON matches (subscription, seq);
 CREATE INDEX ix_matches_publication ON matches (publication);
-CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
 COMMIT;

@@ -253,16 +253,6 @@ feed_items = _table(
 )
 """Versions of items that were published, and when the feed last contained them."""
 
-websub = _table(
-    "websub",
-    Column("kind", Text, primary_key=True),
-    Column("key", LargeBinary, primary_key=True),
-    Column("state", JSON, nullable=False),
-)
-"""WebSub: ``lease``, a feed that a hub sends us; ``callback``, who subscribed to a match feed, and
-``delivery``, what they were sent. ``key`` is a digest: two addresses are too long for an index.
-"""
-
 audit = _table(
     "audit",
     Column("seq", _SEQUENCE, primary_key=True),
