@@ -1,4 +1,4 @@
-"""Feeds over HTTP: list, opml.follow, export and import them. Clients need the scope ``feeds``."""
+"""Feeds over HTTP: list, follow, export and import them. Clients need the scope ``feeds``."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
 
 
 def _changes(form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what differs from a row: thus a webhook keeps its secret, and a query its matches."""
+    """Return the changed settings; an unchanged webhook keeps its secret."""
     fields, settings = _fields(row), _settings(form)
 
     def differs(*keys: str) -> bool:

@@ -37,6 +37,18 @@ T = TypeVar("T")
 ALL = "SELECT ?s WHERE { ?s a <urn:C> }"
 TURTLE = {"Content-Type": "text/turtle"}
 
+NGINX = """
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  {sites}
+}}
+"""
+"""Settings of nginx as a process of one test, with its ``sites``."""
+
 
 @dataclass(frozen=True)
 class Answer:

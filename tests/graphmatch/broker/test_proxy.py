@@ -21,21 +21,11 @@ from typer.testing import CliRunner
 from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.cli import app
 from graphmatch.command.serve import ServeOptions
-from tests.graphmatch.broker.live_broker import TURTLE, Answer, Called, Process
+from tests.graphmatch.broker.live_broker import NGINX, TURTLE, Answer, Called, Process
 from tests.graphmatch.broker.page_client import PageServer, Visitor, item
 from tests.waiting import wait
 
 URL = "https://broker.example.org"
-CONFIG = """
-daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
-events {{}}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  {server}
-}}
-"""
 DEFAULT = "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{to}; }} }}"
 """Default settings of nginx: HTTP/1.0, ``Host: 127.0.0.1``, no header that names the client."""
 CALLS: Mapping[str, tuple[str, str, object]] = {
@@ -89,7 +79,7 @@ def nginx(folder: Path, server: str, to: int) -> Iterator[Nginx]:
         pytest.skip("nginx is missing: install Debian's package nginx-light")
     port = _free_port()
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, server=server.format(port=port, to=to)))
+    config.write_text(NGINX.format(folder=folder, sites=server.format(port=port, to=to)))
     command = [program, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(config)]
     with subprocess.Popen(command) as process:
         try:

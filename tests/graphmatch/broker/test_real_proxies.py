@@ -22,21 +22,11 @@ from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_ope
 import pytest
 from lxml import html
 
-from tests.graphmatch.broker.live_broker import Process
+from tests.graphmatch.broker.live_broker import NGINX, Process
 from tests.waiting import wait
 
 DEPLOY = Path(__file__).parents[3] / "docs/deploy"
 HOST = "broker.example.org"
-NGINX = """
-daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
-events {{}}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  {sites}
-}}
-"""
 NGINX_DEFAULT = """server {
     listen 443 ssl;
     server_name broker.example.org;
