@@ -86,7 +86,7 @@ class Metrics:
 
     def attempted(self, result: AttemptResult) -> None:
         """Record an attempt to deliver."""
-        self.attempts.labels(result.verdict.value).observe(result.seconds)
+        self.attempts.labels(result.decision.value).observe(result.seconds)
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
         """Record a request. The duration of event streams is left out."""

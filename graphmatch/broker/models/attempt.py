@@ -42,7 +42,7 @@ class AttemptResult:
 
     Parameters
     ----------
-    verdict
+    decision
         Decision about the delivery.
     reason
         Short text that the subscriber may see. It contains no secrets.
@@ -59,7 +59,7 @@ class AttemptResult:
         Inbox of a target, found during the attempt.
     """
 
-    verdict: RetryDecision
+    decision: RetryDecision
     reason: str
     status: int | None = None
     seconds: float = 0.0

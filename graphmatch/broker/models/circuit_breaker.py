@@ -64,7 +64,7 @@ class CircuitBreaker:
 
     def after(self, outcome: AttemptResult, now: datetime) -> CircuitBreaker:
         """Return the breaker after an attempt; an attempt that sent nothing changes nothing."""
-        if outcome.verdict is RetryDecision.REFUSED and outcome.status is None:
+        if outcome.decision is RetryDecision.REFUSED and outcome.status is None:
             return self
         if not outcome.host_failed:
             return CircuitBreaker()

@@ -359,7 +359,7 @@ class Dispatcher:
             self._add(queries.outcome_row(row, "waiting", tries, at, None, None, None))
             return
         self.on_attempt(outcome)
-        is_delivered = outcome.verdict is RetryDecision.DELIVERED
+        is_delivered = outcome.decision is RetryDecision.DELIVERED
         self._set_breaker(host, host.breaker.after(outcome, now))
         if outcome.host_failed or outcome.seconds > _SLOW_SECONDS:
             host.window = self._slots
@@ -376,9 +376,9 @@ class Dispatcher:
         state = "delivered" if is_delivered else "failed"
         self._add(queries.outcome_row(row, state, tries, at, at, status, error))
         if isinstance(item.message, HubRequest):
-            verdict = outcome.verdict
-            self._add(partial(finish, call=item.message, row=row, verdict=verdict, now=at))
-        elif outcome.verdict is RetryDecision.GONE:
+            decision = outcome.decision
+            self._add(partial(finish, call=item.message, row=row, decision=decision, now=at))
+        elif outcome.decision is RetryDecision.GONE:
             self._add(
                 partial(queries.disable, number=number, sink=sink, reason=error or "", now=at)
             )

@@ -15,13 +15,13 @@ JITTER = 0.1
 """Maximum random change of a wait, as a fraction of it."""
 
 
-def next_try(tries: int, outcome: AttemptResult, now: datetime, random: Random) -> datetime | None:
+def next_try(tries: int, result: AttemptResult, now: datetime, random: Random) -> datetime | None:
     """Return the time of the next attempt, or ``None`` after the last one.
 
     Parameters
     ----------
     tries
-        Number of attempts, including the one with the result `outcome`.
+        Number of attempts, including that of `result`.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def next_try(tries: int, outcome: AttemptResult, now: datetime, random: Random) 
     '2026-01-01T00:04:38+00:00'
     >>> next_try(10, failed, now, Random(1))
     """
-    if outcome.verdict is not RetryDecision.RETRY or tries > len(RETRY_SCHEDULE):
+    if result.decision is not RetryDecision.RETRY or tries > len(RETRY_SCHEDULE):
         return None
     wait = RETRY_SCHEDULE[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)
-    return now + max(wait, timedelta(seconds=outcome.retry_after or 0))
+    return now + max(wait, timedelta(seconds=result.retry_after or 0))

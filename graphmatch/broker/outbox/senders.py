@@ -238,7 +238,7 @@ class NetworkSenders:
         if call.challenge and not is_valid:
             reason = "the callback did not confirm the request"
             return AttemptResult(RetryDecision.REFUSED, reason, reply.status)
-        return replace(outcome, verdict=RetryDecision.DELIVERED)
+        return replace(outcome, decision=RetryDecision.DELIVERED)
 
 
 def outcome_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
@@ -381,8 +381,10 @@ def _send_email(server: SmtpServer, address: str, message: Message) -> AttemptRe
 
 def _refused(code: int, text: bytes | str, secret: str) -> AttemptResult:
     """Return the result of a refusal: 5xx is final, and 421 is a failure of the server."""
-    verdict = RetryDecision.REFUSED if code >= 500 else RetryDecision.RETRY
-    return AttemptResult(verdict, f"{code} {_excerpt(text, secret)}", code, host_failed=code == 421)
+    decision = RetryDecision.REFUSED if code >= 500 else RetryDecision.RETRY
+    return AttemptResult(
+        decision, f"{code} {_excerpt(text, secret)}", code, host_failed=code == 421
+    )
 
 
 # --- Texts ---------------------------------------------------------------------------------------

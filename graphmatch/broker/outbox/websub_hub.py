@@ -255,16 +255,16 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
 
 
 def finish(
-    db: Connection, call: HubRequest, row: ClaimedDelivery, verdict: RetryDecision, now: int
+    db: Connection, call: HubRequest, row: ClaimedDelivery, decision: RetryDecision, now: int
 ) -> None:
     """Apply the final result of a delivery to its callback."""
     mine = _TABLE.id == call.callback
     one = db.execute(select(websub_callbacks).where(mine)).mappings().one_or_none()
     if one is None:
         return
-    is_taken, pending = verdict is RetryDecision.DELIVERED, call.pending
+    is_taken, pending = decision is RetryDecision.DELIVERED, call.pending
     values: dict[str, Any] = {"pending": None}
-    if row.kind == CONTENT and verdict is not RetryDecision.GONE:
+    if row.kind == CONTENT and decision is not RetryDecision.GONE:
         values = {"version": max(one["version"], call.version)}
     elif row.kind == VERIFY and one["pending"] != pending:  # There was another request meanwhile.
         add_delivery(db, row.subscription, VERIFY, row.host, now, call.callback)

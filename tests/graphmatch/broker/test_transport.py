@@ -201,7 +201,7 @@ async def test_nothing_is_sent_to_a_forbidden_address(hook: Receiver, host: str)
         with pytest.raises(ForbiddenAddressError):
             await http.request("GET", hook.url(host=host), redirects=5)
         outcome = await post(hook, http, host)
-    assert (outcome.verdict, outcome.status) == (RetryDecision.REFUSED, None)
+    assert (outcome.decision, outcome.status) == (RetryDecision.REFUSED, None)
     assert not hook.got
 
 
@@ -238,13 +238,13 @@ async def test_a_name_that_resolves_to_another_address_later_is_refused(hook: Re
     assert forbidden(ip_address(checked["host"])) is None
     async with HttpClient(resolver=names) as http:
         outcome = await post(hook, http, "rebind.example")
-    assert outcome.verdict is RetryDecision.REFUSED
+    assert outcome.decision is RetryDecision.REFUSED
     assert outcome.reason == "nothing is sent to 127.0.0.1, which is loopback"
     assert not hook.got
 
 
 @pytest.mark.parametrize(
-    ("addresses", "allow", "verdict", "host_failed"),
+    ("addresses", "allow", "decision", "host_failed"),
     [
         (["127.0.0.2", "::ffff:127.0.0.1"], [], RetryDecision.REFUSED, False),
         (["127.0.0.2", "10.0.0.1"], [], RetryDecision.REFUSED, False),
@@ -258,13 +258,13 @@ async def test_only_the_allowed_addresses_of_a_name_are_used(
     hook: Receiver,
     addresses: list[str],
     allow: list[str],
-    verdict: RetryDecision,
+    decision: RetryDecision,
     host_failed: bool,
 ) -> None:
     async with HttpClient(allow, resolver=Names(addresses)) as http:
         outcome = await post(hook, http, "names.example")
-    assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
-    assert len(hook.got) == (verdict is RetryDecision.DELIVERED)
+    assert (outcome.decision, outcome.host_failed) == (decision, host_failed)
+    assert len(hook.got) == (decision is RetryDecision.DELIVERED)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
     monkeypatch.setenv("NETRC", str(netrc))
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await post(hook, http)).verdict is RetryDecision.DELIVERED
+    assert (await post(hook, http)).decision is RetryDecision.DELIVERED
     assert "Authorization" not in hook.got[0].headers
 
 
@@ -328,7 +328,7 @@ async def test_a_delivery_follows_no_redirect(
 ) -> None:
     hook.answer = status(status_, Location=to)
     outcome = await post(hook, http)
-    assert (outcome.verdict, outcome.status) == (RetryDecision.RETRY, status_)
+    assert (outcome.decision, outcome.status) == (RetryDecision.RETRY, status_)
     assert outcome.reason.endswith("redirects are not followed")
     assert not outcome.host_failed
     assert len(hook.got) == 1
@@ -387,7 +387,7 @@ async def test_the_number_of_redirects_is_limited(hook: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "verdict", "host_failed"),
+    ("code", "decision", "host_failed"),
     [
         (200, RetryDecision.DELIVERED, False),
         (202, RetryDecision.DELIVERED, False),
@@ -402,11 +402,11 @@ async def test_the_number_of_redirects_is_limited(hook: Receiver) -> None:
     ],
 )
 async def test_the_status_decides_about_a_retry(
-    hook: Receiver, http: HttpClient, code: int, verdict: RetryDecision, host_failed: bool
+    hook: Receiver, http: HttpClient, code: int, decision: RetryDecision, host_failed: bool
 ) -> None:
     hook.answer = status(code)
     outcome = await post(hook, http)
-    assert (outcome.verdict, outcome.status) == (verdict, code)
+    assert (outcome.decision, outcome.status) == (decision, code)
     assert outcome.host_failed is host_failed
     assert outcome.reason.startswith(str(code))
     assert 0 < outcome.seconds < 5
@@ -456,7 +456,7 @@ async def test_a_slow_server_is_tried_again(hook: Receiver) -> None:
     async with HttpClient(LOOPBACK, total_seconds=0.2) as http:
         outcome = await post(hook, http)
     assert outcome.seconds >= 0.2
-    assert outcome.verdict is RetryDecision.RETRY
+    assert outcome.decision is RetryDecision.RETRY
     assert outcome.reason == "there was no whole answer within 0.2 seconds"
     assert outcome.host_failed
 
@@ -475,7 +475,7 @@ async def test_a_body_that_never_ends_counts_as_delivered() -> None:
         with pytest.raises(UnreachableError):
             await http.request("GET", url)
         outcome = await NetworkSenders(http).send(webhook(url), message())
-    assert outcome.verdict is RetryDecision.DELIVERED, "the status says so"
+    assert outcome.decision is RetryDecision.DELIVERED, "the status says so"
 
 
 @pytest.mark.parametrize("limit", [0, 1, REPLY_BYTES, 100_000])
@@ -543,7 +543,7 @@ async def test_a_broken_connection_is_tried_again(talk: Any, reason: str) -> Non
     async with talking(talk) as port, HttpClient(LOOPBACK, total_seconds=1) as http:
         url = f"http://127.0.0.1:{port}/secret-path"
         outcome = await NetworkSenders(http).send(webhook(url), message())
-    assert (outcome.verdict, outcome.status, outcome.reason) == (RetryDecision.RETRY, None, reason)
+    assert (outcome.decision, outcome.status, outcome.reason) == (RetryDecision.RETRY, None, reason)
     assert outcome.host_failed
 
 
@@ -554,7 +554,7 @@ async def test_a_host_that_cannot_be_reached_is_named(http: HttpClient) -> None:
         await http.request("GET", f"http://127.0.0.1:{port}/")
     async with HttpClient(resolver=Names([])) as nowhere:
         outcome = await NetworkSenders(nowhere).send(webhook("https://nowhere.example/"), message())
-    assert outcome.verdict is RetryDecision.RETRY
+    assert outcome.decision is RetryDecision.RETRY
     assert outcome.reason == "the host's name cannot be looked up"
 
 
@@ -571,12 +571,12 @@ def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 async def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async with receivers(tls=tls[0]) as [server], receivers() as [plain]:
         async with HttpClient(LOOPBACK, tls=tls[1]) as http:
-            assert (await post(server, http)).verdict is RetryDecision.DELIVERED
+            assert (await post(server, http)).decision is RetryDecision.DELIVERED
         async with HttpClient(LOOPBACK) as http:
             outcome = await post(server, http)
             with pytest.raises(UnreachableError, match="no TLS connection"):
                 await http.request("GET", plain.url().replace("http:", "https:"))
-    assert outcome.verdict is RetryDecision.RETRY
+    assert outcome.decision is RetryDecision.RETRY
     assert outcome.reason.startswith("the host's certificate is not trusted: self")
 
 
@@ -586,7 +586,7 @@ async def test_certificates_are_verified(tls: tuple[ssl.SSLContext, ssl.SSLConte
 async def test_signatures_are_those_of_standard_webhooks(hook: Receiver, http: HttpClient) -> None:
     for id in ("dlv_1", "dlv_1", "2"):
         outcome = await NetworkSenders(http).send(webhook(hook.url()), message(id=id))
-        assert outcome.verdict is RetryDecision.DELIVERED
+        assert outcome.decision is RetryDecision.DELIVERED
     assert [one.id for one in hook.got] == ["dlv_1", "dlv_1", "2"]
     for one in hook.got:
         assert one.method == "POST"
@@ -617,7 +617,7 @@ def test_an_invalid_secret_is_refused(secret: str) -> None:
 
 async def test_ntfy_gets_a_message_with_headers(hook: Receiver, http: HttpClient) -> None:
     outcome = await NetworkSenders(http).send(topic(hook, token="tk_1"), message())
-    assert outcome.verdict is RetryDecision.DELIVERED
+    assert outcome.decision is RetryDecision.DELIVERED
     [one] = hook.got
     assert (one.method, one.path, one.body.decode()) == ("POST", "/topic", message().text)
     names = ("Title", "Click", "Authorization", "webhook-signature")
@@ -636,7 +636,7 @@ async def test_hostile_texts_add_no_headers_to_ntfy(hook: Receiver, http: HttpCl
         link="https://example.org/\r\nTags: skull",
     )
     outcome = await NetworkSenders(http).send(topic(hook), hostile)
-    assert outcome.verdict is RetryDecision.DELIVERED
+    assert outcome.decision is RetryDecision.DELIVERED
     [one] = hook.got
     assert not {"Tags", "Click", "Authorization"} & set(one.headers)
     title = str(email.header.make_header(email.header.decode_header(one.headers["Title"])))
@@ -674,7 +674,7 @@ def parsed(smtp: Smtp) -> EmailMessage:
 async def test_an_email_has_its_headers_and_text() -> None:
     smtp, url = Smtp(), "https://broker.example/unsubscribe?key=" + "a_b" * 50
     outcome = await send(smtp, message(unsubscribe=url))
-    assert (outcome.verdict, outcome.status) == (RetryDecision.DELIVERED, 250)
+    assert (outcome.decision, outcome.status) == (RetryDecision.DELIVERED, 250)
     mail = parsed(smtp)
     assert (mail["From"], mail["To"]) == ("broker@example.com", "ann@example.org")
     assert mail["Subject"] == "Water rises"
@@ -709,7 +709,7 @@ HOSTILE = [
 async def test_hostile_texts_add_no_headers_to_email(text: str) -> None:
     smtp = Smtp()
     hostile = message(title=text, name=text, text=text, link=text, unsubscribe=text)
-    assert (await send(smtp, hostile)).verdict is RetryDecision.DELIVERED
+    assert (await send(smtp, hostile)).decision is RetryDecision.DELIVERED
     mail = parsed(smtp)
     assert sorted(mail.keys()) == [
         "Auto-Submitted",
@@ -756,11 +756,11 @@ async def test_an_invalid_email_address_is_refused(address: str) -> None:
     with pytest.raises(TransportError, match="it is not an e-mail address"):
         checked_mailbox(address)
     outcome = await send(smtp := Smtp(), to=address)
-    assert (outcome.verdict, smtp.mails) == (RetryDecision.REFUSED, [])
+    assert (outcome.decision, smtp.mails) == (RetryDecision.REFUSED, [])
 
 
 @pytest.mark.parametrize(
-    ("command", "says", "verdict", "host_failed"),
+    ("command", "says", "decision", "host_failed"),
     [
         ("RCPT", "550 5.1.1 nobody here", RetryDecision.REFUSED, False),
         ("RCPT", "450 later", RetryDecision.RETRY, False),
@@ -780,14 +780,14 @@ async def test_an_invalid_email_address_is_refused(address: str) -> None:
     ],
 )
 async def test_answers_of_smtp_decide_about_a_retry(
-    command: str, says: str, verdict: RetryDecision, host_failed: bool
+    command: str, says: str, decision: RetryDecision, host_failed: bool
 ) -> None:
     outcome = await send(Smtp({command: says}), seconds=0.3 if says == "silence" else 5)
-    assert (outcome.verdict, outcome.host_failed) == (verdict, host_failed)
-    if says[0].isdigit() and verdict is not RetryDecision.DELIVERED:
+    assert (outcome.decision, outcome.host_failed) == (decision, host_failed)
+    if says[0].isdigit() and decision is not RetryDecision.DELIVERED:
         assert outcome.status == int(says[:3])
         assert says[4:] in outcome.reason
-    elif verdict is RetryDecision.RETRY:
+    elif decision is RetryDecision.RETRY:
         assert outcome.reason.startswith("the SMTP server")
 
 
@@ -796,16 +796,16 @@ async def test_email_is_sent_over_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]
     login = {"user": "broker", "password": "hunter2"}
     smtp = Smtp(upgrade=server)
     outcome = await send(smtp, security="starttls", tls=client, **login)
-    assert outcome.verdict is RetryDecision.DELIVERED, outcome
+    assert outcome.decision is RetryDecision.DELIVERED, outcome
     verbs = [line.partition(" ")[0].upper() for line in smtp.said]
     assert verbs == ["EHLO", "STARTTLS", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "QUIT"]
     smtp = Smtp()
     outcome = await send(smtp, security="tls", tls=client, server_tls=server, **login)
-    assert outcome.verdict is RetryDecision.DELIVERED
+    assert outcome.decision is RetryDecision.DELIVERED
     assert smtp.mails
     refusing = Smtp({"AUTH": "535 wrong: hunter2"})
     outcome = await send(refusing, security="tls", tls=client, server_tls=server, **login)
-    assert (outcome.verdict, outcome.status) == (RetryDecision.RETRY, 535)
+    assert (outcome.decision, outcome.status) == (RetryDecision.RETRY, 535)
     assert "wrong: …" in outcome.reason
 
 
@@ -815,11 +815,11 @@ async def test_no_email_is_sent_without_the_requested_tls(
     # One has no TLS, the other an untrusted certificate.
     for smtp in (Smtp(), Smtp(upgrade=tls[0])):
         outcome = await send(smtp, security="starttls", user="broker", password="hunter2")
-        assert (outcome.verdict, outcome.host_failed) == (RetryDecision.RETRY, True)
+        assert (outcome.decision, outcome.host_failed) == (RetryDecision.RETRY, True)
         assert not smtp.mails
         assert not any(line.startswith("AUTH") for line in smtp.said)
     outcome = await send(smtp := Smtp(), security="tls", server_tls=tls[0])
-    assert (outcome.verdict, smtp.mails) == (RetryDecision.RETRY, [])
+    assert (outcome.decision, smtp.mails) == (RetryDecision.RETRY, [])
     assert "self" in outcome.reason
     with pytest.raises(TransportError, match="without TLS"):
         SmtpServer("127.0.0.1", "broker@example.com", security="none", user="broker")
@@ -829,10 +829,10 @@ async def test_no_email_is_sent_without_the_requested_tls(
 
 async def test_addresses_in_other_scripts_need_smtputf8() -> None:
     smtp = Smtp(extensions=("SMTPUTF8", "8BITMIME"))
-    assert (await send(smtp, to="jörg@example.org")).verdict is RetryDecision.DELIVERED
+    assert (await send(smtp, to="jörg@example.org")).decision is RetryDecision.DELIVERED
     assert parsed(smtp)["To"] == "jörg@example.org"
     smtp = Smtp()
-    assert (await send(smtp, to="jörg@example.org")).verdict is RetryDecision.RETRY
+    assert (await send(smtp, to="jörg@example.org")).decision is RetryDecision.RETRY
     assert not smtp.mails
 
 
@@ -851,8 +851,8 @@ def test_a_retry_waits_for_its_schedule_or_for_retry_after() -> None:
     later = next_try(9, asked, NOW, random.Random(1))
     assert later is not None
     assert later > NOW + timedelta(hours=20)
-    for verdict in (RetryDecision.DELIVERED, RetryDecision.GONE, RetryDecision.REFUSED):
-        assert next_try(1, AttemptResult(verdict, ""), NOW, random.Random(1)) is None
+    for decision in (RetryDecision.DELIVERED, RetryDecision.GONE, RetryDecision.REFUSED):
+        assert next_try(1, AttemptResult(decision, ""), NOW, random.Random(1)) is None
 
 
 def seconds(number: float) -> datetime:
