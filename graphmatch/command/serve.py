@@ -298,6 +298,8 @@ def _listening(serve_options: ServeOptions) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
+        # asyncio sets this option only for sockets with an explicit protocol.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         what = f"cannot be listened at: {error.strerror or error}"
         raise _wrong(what, f"{host}:{port}", "Use another --port, or --host.") from error
