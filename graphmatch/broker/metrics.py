@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
-import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from pythonjsonlogger.json import JsonFormatter
 from sqlalchemy import func, select
-from structlog.stdlib import ProcessorFormatter
-from structlog.typing import FilteringBoundLogger, Processor
 
 from graphmatch.broker.db.store import Store, counter
 from graphmatch.broker.db.tables import WAITING, dead_letters, publications, subscriptions
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
 _SECRET = re.compile(r"\b(gm[a-z]_|whsec_|Bearer )[A-Za-z0-9_+/=-]+")
 _IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"']+")
-_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@")
+_PASSWORD = re.compile(r"(://[^:/@\s\"]*:)[^@/\s\"]+@")
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -155,42 +152,28 @@ class _StoreCollector(Collector):
 # -- the log ------------------------------------------------------------------------------------
 
 
-def _hide(_log: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = without_secrets(value)
-    return event
+class _LogFormatter(JsonFormatter):
+    """Writes a record as one JSON object on one line, without secrets."""
 
-
-_STAMP: tuple[Processor, ...] = (
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper("iso", utc=True),
-)
-_RENDER: tuple[Processor, ...] = (
-    structlog.processors.format_exc_info,
-    _hide,
-    structlog.processors.JSONRenderer(ensure_ascii=False),
-)
-
-
-def event_log(stream: TextIO | None = None) -> FilteringBoundLogger:
-    """Return a log that writes one JSON object per line, without secrets."""
-    log: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.WriteLogger(stream or sys.stderr),
-        processors=[*_STAMP, *_RENDER],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    )
-    return log
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
 
 
 @contextmanager
-def json_logging() -> Iterator[None]:
+def json_logging(level: int = logging.INFO) -> Iterator[None]:
     """Write the records of Python's logging, and warnings, as JSON to standard error."""
     handler = logging.StreamHandler()
-    processors = [ProcessorFormatter.remove_processors_meta, *_RENDER]
-    handler.setFormatter(ProcessorFormatter(foreign_pre_chain=_STAMP, processors=processors))
+    names = {"message": "event", "levelname": "level", "exc_info": "exception"}
+    formatter = _LogFormatter(
+        "{message}{levelname}",
+        style="{",
+        rename_fields=names,
+        timestamp=True,
+        json_ensure_ascii=False,
+    )
+    handler.setFormatter(formatter)
     logging.root.addHandler(handler)
-    logging.getLogger("graphmatch").setLevel(logging.INFO)
+    logging.getLogger("graphmatch").setLevel(level)
     logging.captureWarnings(True)
     try:
         yield

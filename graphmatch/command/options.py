@@ -30,7 +30,7 @@ _EXTRAS = {
     "bench": ("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas"),
     "broker": (
         *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
-        *("prometheus_client", "sqlalchemy", "structlog", "uvicorn"),
+        *("prometheus_client", "pythonjsonlogger", "sqlalchemy", "uvicorn"),
     ),
     "kafka": ("confluent_kafka",),
 }

@@ -201,7 +201,8 @@ def run(
     from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
 
     mail, roles = serve_options.mail(), frozenset(serve_options.roles.split(","))
-    with json_logging(), _listening(serve_options) as listening, stopping() as stops:
+    level = logging.WARNING if session.verbosity.quiet else logging.INFO
+    with json_logging(level), _listening(serve_options) as listening, stopping() as stops:
         if not session.err.is_terminal:
             session.err = CommandConsole(file=LogLines())
         engine = session.engine(engine_options, ENGINE_LIMITS)
@@ -229,7 +230,6 @@ def run(
                 None if kafka is None else (kafka, serve_options.kafka_topic),
                 address,
                 roles=roles,
-                database=None if store.is_sqlite else serve_options.store,
             )
             try:
                 _serve(session, serve_options, parts, broker, matcher, listening, stops)
@@ -344,7 +344,6 @@ def _serve(
     from graphmatch.broker.api.dependencies import LOOPBACK, ApiOptions
     from graphmatch.broker.app.assembly import started
     from graphmatch.broker.app.server import serve
-    from graphmatch.broker.metrics import event_log
 
     options = ApiOptions(
         local=serve_options.trusts_local,
@@ -352,14 +351,13 @@ def _serve(
         hosts=LOOPBACK | {serve_options.host} if serve_options.trusts_local else None,
         url=serve_options.url,
     )
-    log = None if session.verbosity.quiet else event_log()
 
     async def served() -> None:
         for one in serve_options.new_token or ():
             owner, _, scopes = one.partition(":")
             token = await broker.accounts.new_token(owner, scopes.split(","))
             session.out.print(f"{owner}: {token}", markup=False, soft_wrap=True)
-        async with started(broker, matcher, parts, options, log) as app:
+        async with started(broker, matcher, parts, options) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
             showing = asyncio.create_task(_show_samples(broker)) if serve_options.demo else None
             await serve(app, listening, lambda: bool(stops))

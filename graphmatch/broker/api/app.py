@@ -15,9 +15,10 @@ requests or wrong tokens, the answer is 429 with `Retry-After`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -52,9 +53,9 @@ from graphmatch.broker.models.subscription import SubscriptionRequest
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
-
+_SLOW_SECONDS = 1.0
+"""Duration after which a successful request is logged, too."""
+log = logging.getLogger("graphmatch.broker")
 ROUTES = (subscriptions, matches, deliveries, publications, insight, feed_routes, accounts, system)
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -86,9 +87,7 @@ def make_app(
     options: ApiOptions | None = None,
     retry: Retry | None = None,
     feeds: Poller | None = None,
-    on_commit: Callable[[], None] | None = None,
     on_matched: Callable[[Sequence[int]], None] | None = None,
-    log: FilteringBoundLogger | None = None,
 ) -> FastAPI:
     """Return the application.
 
@@ -104,12 +103,8 @@ def make_app(
         Sends a delivery again; by default the store only makes it due.
     feeds
         Follows feeds.
-    on_commit
-        Called after each commit of publications or subscriptions; by default it wakes `matcher`.
     on_matched
         Called with the numbers of the subscriptions that matched.
-    log
-        Log of requests.
     """
     options = options or ApiOptions()
     metrics, streams = Metrics(broker.store, broker.clock), Streams(broker, options.alive_seconds)
@@ -123,24 +118,18 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         streams.start()
-        if on_commit is not None:
-            broker.on_commit = on_commit
-        elif matcher is not None:
-            broker.on_commit = matcher.wake
         if matcher is not None:
+            broker.on_commit = matcher.wake
             matcher.on_matched, matcher.on_timed = matched, metrics.matched
         yield
         streams.stop()
 
     def observe(scope: Scope, status: int, seconds: float) -> None:
         metrics.answered(scope, status, seconds)
-        if log is not None:
-            values = {
-                "path": scope["path"][:200],
-                "status": status,
-                "id": scope["state"]["request_id"],
-            }
-            log.info("request", method=scope["method"], ms=round(seconds * 1000, 1), **values)
+        if status >= 400 or seconds > _SLOW_SECONDS:
+            values = {"method": scope["method"], "path": scope["path"][:200], "status": status}
+            values |= {"ms": round(seconds * 1000, 1), "request_id": scope["state"]["request_id"]}
+            log.info("request", extra=values)
 
     app = FastAPI(
         title="graphmatch broker",

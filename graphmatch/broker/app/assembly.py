@@ -13,13 +13,13 @@ With any role but ``feeds``, a process loads all subscriptions, for matches, rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphmatch.broker.api import websub as websub_routes
 from graphmatch.broker.api.app import make_app
@@ -27,6 +27,8 @@ from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.broker.app import ROLES
 from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
+from graphmatch.broker.db.match_queries import matches_since
+from graphmatch.broker.db.store import counter as counter_of
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
@@ -41,7 +43,6 @@ from graphmatch.broker.service.retention import Retention
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
-    from structlog.typing import FilteringBoundLogger
 
     from graphmatch.broker.feeds.opml import ListedFeed
     from graphmatch.broker.outbox.senders import SmtpServer
@@ -75,8 +76,6 @@ class Parts:
         Whether to subscribe at the WebSub hubs of feeds; by default if hubs can reach `base`.
     roles
         The roles of this process, from `ROLES`.
-    database
-        URL of the PostgreSQL database that processes share; ``None`` if this process is alone.
     """
 
     allow: Sequence[str] = ()
@@ -86,7 +85,6 @@ class Parts:
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None
     roles: frozenset[str] = frozenset(ROLES)
-    database: str | None = None
 
 
 class Follower(MatchWorker):
@@ -114,7 +112,6 @@ async def started(
     matcher: MatchWorker | None,
     parts: Parts,
     options: ApiOptions | None = None,
-    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator[FastAPI]:
     """Yield the application of a broker while its other parts run.
 
@@ -124,12 +121,12 @@ async def started(
         The broker and its match worker, which is started and stopped elsewhere.
     parts
         The other parts.
-    options, log
+    options
         See `graphmatch.broker.api.app.make_app`.
     """
     workers = ThreadPoolExecutor(_THREADS, "broker")
     asyncio.get_running_loop().set_default_executor(workers)
-    supervisor, roles, ending = broker.supervisor, parts.roles, asyncio.Event()
+    store, supervisor, roles, ending = broker.store, broker.supervisor, parts.roles, asyncio.Event()
     broker.allowed_networks = networks = [ip_network(network) for network in parts.allow]
     async with (
         HttpClient(networks) as client,
@@ -141,42 +138,22 @@ async def started(
         poller = Poller(feed_client, feed_store, clock=broker.clock, supervisor=supervisor)
         await poller.start()
         for feed in parts.feeds:
-            if feed.url not in poller.feeds:
-                await poller.add(feed.url, feed.title)
+            await poller.add(feed.url, feed.title)
         subscriber = Subscriber(broker, poller, client, parts.base, asks=parts.asks_hubs)
         hub = Hub(broker, dispatcher.wake)
-        leader = Leader(parts.database, supervisor)
+        leader = Leader(store.database, supervisor)
 
-        def wake(_: Sequence[int] = ()) -> None:
-            if matcher is not None:
-                matcher.wake()
-
-        def on_commit() -> None:
-            wake()
-            notifications.send("commit")
-
-        def on_matched(numbers: Sequence[int], *, is_own: bool = True) -> None:
+        def on_matched(numbers: Sequence[int]) -> None:
             dispatcher.wake(numbers)
             hub.wake(numbers)
-            if is_own:
-                notifications.send("match", numbers)
-            else:
-                app.state.api.streams.notify(numbers)
 
-        notifications = Notifications(
-            parts.database,
-            supervisor,
-            {"commit": wake, "match": partial(on_matched, is_own=False)},
-        )
         app = make_app(
             broker,
             matcher,
             options=replace(options or ApiOptions(), hub="feeds" in roles),
             retry=dispatcher.retry if "deliver" in roles else None,
             feeds=poller,
-            on_commit=on_commit,
             on_matched=on_matched,
-            log=log,
         )
         dispatcher.on_attempt = app.state.api.metrics.attempted
         app.state.api.metrics.leader.set_function(lambda: leader.is_leading)
@@ -208,23 +185,38 @@ async def started(
                 for end in stops:
                     end()
 
+        last_match: int = await store.read(lambda db: counter_of(db, "match"))
+
+        async def on_raised(counter: str) -> None:
+            """React to a commit of another process."""
+            nonlocal last_match
+            if counter in ("publication", "change") and matcher is not None:
+                matcher.wake()
+            elif counter == "delivery":
+                dispatcher.wake()
+            elif new := await store.read(partial(matches_since, seq=last_match)):
+                last_match = new[-1][0]
+                hub.wake()
+                app.state.api.streams.notify([number for _, number in new])
+
         async def synchronize() -> float:
             """Apply the changes that other processes made to the list of feeds."""
-            known = set(poller.feeds)
             if not leader.is_leading:
                 await poller.start()
                 return _FEED_LIST_SECONDS
-            stored = {feed.url: feed.title for feed in await feed_store.load()}
+            known, stored = set(poller.feeds), {feed.url: feed for feed in await feed_store.load()}
             for url in known ^ stored.keys():
-                await (poller.add(url, stored[url]) if url in stored else poller.remove(url))
+                await (poller.add(url, stored[url].title) if url in stored else poller.remove(url))
             return _FEED_LIST_SECONDS
 
-        running = [notifications.run(ending)]
+        running: list[Coroutine[Any, Any, object]] = []
         if "feeds" in roles:
             running.append(leader.run(lead, ending))
         if "deliver" in roles:
             running.append(dispatcher.run())
-        if parts.database is not None:
+        notifications = Notifications(store, on_raised)
+        if not store.is_sqlite:
+            running.append(supervisor.repeat("notifications", notifications.listen, ending))
             running.append(supervisor.repeat("feed list", synchronize, ending))
         tasks = [asyncio.create_task(each) for each in running]
         try:
@@ -233,3 +225,4 @@ async def started(
             ending.set()
             await dispatcher.stop(STOP_SECONDS)
             await asyncio.gather(*tasks)
+            await notifications.close()

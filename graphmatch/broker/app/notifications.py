@@ -1,26 +1,23 @@
 """Notifications between the processes of a PostgreSQL store, with LISTEN and NOTIFY.
 
-A process that commits publications, matches or changes of feeds notifies the others, so that they
-need not wait for their next poll. Notifications can be lost with a connection. Therefore a process
-acts after each new connection as if it had been notified of everything.
+The transaction that raises a counter notifies the other processes (`graphmatch.broker.db.store`),
+so that they need not wait for their next poll. Notifications can be lost with a connection.
+Therefore a process acts after each new connection as if it had been notified of everything.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from graphmatch.broker.app.supervisor import Supervisor
-from graphmatch.broker.db.store import StoreError
+from graphmatch.broker.db.store import CHANNEL, Store, StoreError
+from graphmatch.broker.db.tables import COUNTERS
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-_NOTIFY = "SELECT pg_notify('graphmatch', payload) FROM unnest(%s::text[]) AS payload"
 _CLIENT: dict[str, Any] = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,
@@ -28,11 +25,8 @@ _CLIENT: dict[str, Any] = {
 }
 _SERVER = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_user_timeout=10000"
 """Settings with which both sides notice within some ten seconds that the other one is gone."""
-_NUMBERS = 500
-"""Maximum number of subscriptions in a notification, which PostgreSQL limits to 8,000 bytes."""
-_LISTEN_SECONDS, _GATHER_SECONDS = 5.0, 0.005
-"""Length of a round of listening, and of the pause in which notifications are collected."""
-_IDLE_SECONDS = 3600.0
+_LISTEN_SECONDS = 1.0
+"""Length of a round of listening."""
 
 
 class DatabaseSession:
@@ -73,75 +67,34 @@ class DatabaseSession:
 
 
 class Notifications:
-    """Notifies the other processes of a store, and calls handlers if they notify this one.
+    """Learns which counters other processes of a store have raised.
 
     Parameters
     ----------
-    database
-        URL of the PostgreSQL database; ``None`` if this process is alone.
-    handlers
-        The function to call for each topic, with the numbers of the subscriptions concerned. There
-        are none after a new connection.
+    store
+        A PostgreSQL store. Notifications of its own transactions are ignored.
+    on_raised
+        Called with the name of each raised counter, a key of
+        `graphmatch.broker.db.tables.sequences`.
     """
 
-    def __init__(
-        self,
-        database: str | None,
-        supervisor: Supervisor,
-        handlers: Mapping[str, Callable[[Sequence[int]], object]],
-    ) -> None:
-        self._database, self._supervisor, self._handlers = database, supervisor, handlers
-        self._sender, self._listener = (
-            DatabaseSession(database or ""),
-            DatabaseSession(database or ""),
-        )
-        self._pending: deque[tuple[str, Sequence[int]]] = deque(maxlen=10_000)
-        self._woken, self._loop = asyncio.Event(), asyncio.get_running_loop()
+    def __init__(self, store: Store, on_raised: Callable[[str], Awaitable[object]]) -> None:
+        self._store, self._on_raised = store, on_raised
+        self._session = DatabaseSession(store.database or "")
         self._listening: AsyncConnection | None = None
-        self._own = 0
 
-    def send(self, topic: str, numbers: Sequence[int] = ()) -> None:
-        """Notify the other processes soon; any thread may call it."""
-        if self._database is not None:
-            self._pending.append((topic, numbers))
-            with suppress(RuntimeError):  # The loop is closed.
-                self._loop.call_soon_threadsafe(self._woken.set)
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Send and receive notifications until `stop` is set."""
-        if self._database is None:
-            return
-        repeat = self._supervisor.repeat
-        sending = repeat("notifications", self._send, stop, self._woken)
-        tasks = asyncio.gather(sending, repeat("notifications", self._listen, stop))
-        await stop.wait()
-        tasks.cancel()
-        await asyncio.wait([tasks])
-        await self._sender.close()
-        await self._listener.close()
-
-    async def _send(self) -> float:
-        payloads: dict[str, None] = {}
-        while self._pending:
-            topic, numbers = self._pending.popleft()
-            for begin in range(0, len(numbers) or 1, _NUMBERS):
-                payloads[" ".join([topic, *map(str, numbers[begin : begin + _NUMBERS])])] = None
-        if payloads:
-            async with self._sender.connection() as connection:
-                self._own = connection.info.backend_pid
-                await connection.execute(_NOTIFY, [list(payloads)])
-            await asyncio.sleep(_GATHER_SECONDS)
-        return _IDLE_SECONDS
-
-    async def _listen(self) -> float:
-        async with self._listener.connection() as connection:
+    async def listen(self) -> None:
+        """Receive notifications for `_LISTEN_SECONDS`."""
+        async with self._session.connection() as connection:
             if connection is not self._listening:
-                await connection.execute("LISTEN graphmatch")
+                await connection.execute(f"LISTEN {CHANNEL}")
                 self._listening = connection
-                for handle in self._handlers.values():
-                    handle(())
-            async for one in connection.notifies(timeout=_LISTEN_SECONDS):
-                topic, *numbers = one.payload.split()
-                if one.pid != self._own and topic in self._handlers:
-                    self._handlers[topic]([int(number) for number in numbers])
-        return 0.0
+                for name in COUNTERS:
+                    await self._on_raised(name)
+            async for notification in connection.notifies(timeout=_LISTEN_SECONDS):
+                if notification.pid != self._store.writer_pid:
+                    await self._on_raised(notification.payload)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._session.close()

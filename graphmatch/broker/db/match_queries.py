@@ -57,3 +57,10 @@ def last_matches(db: Connection, number: int, limit: int) -> Sequence[RowMapping
 def match_of(db: Connection, seq: int) -> RowMapping | None:
     """Return a match."""
     return db.execute(MATCH_ROWS.where(matches.c.seq == seq)).mappings().one_or_none()
+
+
+def matches_since(db: Connection, seq: int) -> list[tuple[int, int]]:
+    """Return the first 10,000 matches after a number: the number and subscription of each."""
+    newer = select(matches.c.seq, matches.c.subscription).where(matches.c.seq > seq)
+    rows = db.execute(newer.order_by(matches.c.seq).limit(10_000))
+    return [(row.seq, row.subscription) for row in rows]

@@ -31,7 +31,17 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import URL, Connection, bindparam, create_engine, event, make_url, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -49,6 +59,8 @@ log = logging.getLogger("graphmatch.broker")
 
 READERS = 4
 """Number of connections that read."""
+CHANNEL = "graphmatch"
+"""Channel on which transactions notify the processes of a PostgreSQL store, see `counted`."""
 _LOCK = 0x676D
 _BUSY_SECONDS = 30
 _TIMES = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2}
@@ -111,6 +123,8 @@ class Store:
             raise _store_error("not the URL of a database", url, remedy) from error
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
+        self.writer_pid = 0
+        """Number of the PostgreSQL process that executes this store's transactions."""
         self._lock: int | None = None
         if self.is_sqlite:
             self._lock = _locked_file(self._url.database or "", self.name)
@@ -128,6 +142,7 @@ class Store:
             self._readers = self._postgresql(pool_size=READERS, execution_options=read_only)
             lock = f"SELECT pg_advisory_xact_lock({_LOCK})"
             event.listen(self._writer, "begin", _statement(lock))
+            event.listen(self._writer, "connect", self._note_writer)
         else:
             what = f"{self._url.get_backend_name()} is not supported"
             raise _store_error(what, self.name, "Use postgresql:// or the name of a file.")
@@ -152,6 +167,14 @@ class Store:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def _note_writer(self, connection: Any, _: object) -> None:
+        self.writer_pid = connection.info.backend_pid
+
+    @property
+    def database(self) -> str | None:
+        """URL of a PostgreSQL database, with its password; ``None`` for a SQLite file."""
+        return None if self.is_sqlite else self._url.render_as_string(hide_password=False)
 
     @property
     def free_bytes(self) -> int | None:
@@ -259,8 +282,13 @@ def alembic_config() -> Config:
 
 
 def counted(connection: Connection, key: str, by: int = 1) -> int:
-    """Raise a counter and return it; no other transaction raises it before this one ends."""
+    """Raise a counter and return it; no other transaction raises it before this one ends.
+
+    With PostgreSQL, the commit notifies the other processes.
+    """
     value = connection.scalar(_RAISE, {"counted": key, "by": by})
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_notify(CHANNEL, key)))
     if value is None:
         connection.execute(sequences.insert().values(key=key, value=by))
         return by

@@ -46,7 +46,8 @@ sequences = _table(
     Column("key", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""Counters ``publication``, ``match``, ``delivery`` and ``change`` (of subscriptions)."""
+COUNTERS = ("publication", "match", "delivery", "change")
+"""Keys of `sequences`; ``change`` counts the changes of subscriptions."""
 
 owners = _table(
     "owners",

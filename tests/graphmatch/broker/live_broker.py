@@ -25,7 +25,6 @@ from graphmatch.broker.api.app import make_app
 from graphmatch.broker.app.server import server_of
 from graphmatch.broker.client import Client
 from graphmatch.broker.db.store import Store
-from graphmatch.broker.metrics import event_log
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
@@ -125,12 +124,10 @@ class LiveBroker(Called):
         limits: BrokerLimits | None = None,
         matching: bool = True,
         knowing: Sequence[Path] = (),
-        log: Any = None,
         **more: Any,
     ) -> None:
         self._knowing = knowing
         self._folder, self._limits, self._matching, self._more = folder, limits, matching, more
-        self._log = None if log is None else event_log(log)
         self.clock = Clock()
         self.port = 0
         self._errors: list[BaseException] = []
@@ -161,7 +158,7 @@ class LiveBroker(Called):
         wait(lambda: self.server.started)
 
     def make(self) -> FastAPI:
-        return make_app(self.broker, self.matcher, log=self._log, **self._more)
+        return make_app(self.broker, self.matcher, **self._more)
 
     def _serve(self, listening: socket.socket) -> None:
         with listening:

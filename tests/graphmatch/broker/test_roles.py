@@ -25,7 +25,8 @@ from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.app.supervisor import Supervisor
 from graphmatch.broker.client import Client
-from graphmatch.broker.db.store import Store
+from graphmatch.broker.db.store import Store, counted
+from graphmatch.broker.db.tables import COUNTERS
 from graphmatch.cli import app
 from tests.graphmatch.broker.harness import TYPE, Receiver
 from tests.graphmatch.broker.live_broker import ALL, Called
@@ -103,46 +104,41 @@ async def test_a_process_that_is_alone_leads() -> None:
 
 
 @asynccontextmanager
-async def notified(database: str) -> AsyncIterator[tuple[Notifications, list[tuple[str, int]]]]:
-    """Yield notifications that have been connected, and the topics and numbers that come."""
-    come: list[tuple[str, int]] = []
-    connected = asyncio.Event()
-    stop = asyncio.Event()
+async def notified(database: str) -> AsyncIterator[tuple[Store, list[str]]]:
+    """Yield a store that listens to other processes, and the counters that they have raised."""
+    raised: list[str] = []
+    connected, stop, store = asyncio.Event(), asyncio.Event(), Store(database)
 
-    def handle(topic: str, numbers: Sequence[int]) -> None:
+    async def on_raised(counter: str) -> None:
+        raised.append(counter)
         connected.set()
-        come.extend((topic, number) for number in numbers or [0])
 
-    handlers = {topic: lambda numbers, topic=topic: handle(topic, numbers) for topic in ("a", "b")}
-    made = Notifications(database, Supervisor(), handlers)  # type: ignore[arg-type]
-    running = asyncio.create_task(made.run(stop))
+    notifications = Notifications(store, on_raised)
+    running = asyncio.create_task(Supervisor().repeat("notified", notifications.listen, stop))
     await connected.wait()
-    assert come == [("a", 0), ("b", 0)]
-    come.clear()
+    await until(lambda: raised == list(COUNTERS))
+    raised.clear()
     try:
-        yield made, come
+        yield store, raised
     finally:
         stop.set()
         await running
+        await notifications.close()
+        store.close()
 
 
-async def test_processes_notify_each_other(database: str) -> None:
-    async with notified(database) as (one, own), notified(database) as (_, come):
-        one.send("b", [3, 5])
-        one.send("a")
-        await until(lambda: len(come) == 3)
-        assert come == [("b", 3), ("b", 5), ("a", 0)]
-        come.clear()
-        await asyncio.to_thread(one.send, "b", range(1_000_000, 1_002_000))
-        await until(lambda: len(come) == 2000)
-        assert {number for _, number in come} == set(range(1_000_000, 1_002_000))
-        assert own == []
+async def test_a_commit_notifies_the_other_processes(database: str) -> None:
+    async with notified(database) as (store, own), notified(database) as (_, raised):
+        await store.write(lambda db: (counted(db, "match"), counted(db, "match", 3)))
+        await store.write(lambda db: counted(db, "publication"))
+        await until(lambda: len(raised) == 2)
+        assert (raised, own) == (["match", "publication"], [])
 
 
 async def test_a_new_connection_counts_as_all_notifications(database: str) -> None:
-    async with notified(database) as (_, come):
+    async with notified(database) as (_, raised):
         await asyncio.to_thread(end_sessions, database)
-        await until(lambda: {("a", 0), ("b", 0)} <= set(come))
+        await until(lambda: set(raised) == set(COUNTERS))
 
 
 # -- Processes ----------------------------------------------------------------------------------
