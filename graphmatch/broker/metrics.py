@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 _SECRET = re.compile(r"\b(gm[a-z]_|whsec_|Bearer )[A-Za-z0-9_+/=-]+")
-_IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"']+")
-_PASSWORD = re.compile(r"(://[^:/@\s\"]*:)[^@/\s\"]+@")
+_IN_QUERY = re.compile(r"([?&](?:ticket|key|token)=)[^&\s\"'\\]+")
+_PASSWORD = re.compile(r"(://[^:/@\s\"\\]*:)[^@/\s\"\\]+@")
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
