@@ -28,7 +28,7 @@ from graphmatch.broker.app import ROLES
 from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.outbox.safe_http import HttpClient
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
     from structlog.typing import FilteringBoundLogger
 
-    from graphmatch.broker.feeds.opml import ListedFeed
     from graphmatch.broker.outbox.senders import SmtpServer
     from graphmatch.broker.service.broker import Broker
 
@@ -81,7 +80,7 @@ class Parts:
 
     allow: Sequence[str] = ()
     smtp: SmtpServer | None = None
-    feeds: Sequence[ListedFeed] = ()
+    feeds: Sequence[Feed] = ()
     kafka: tuple[str, str] | None = None
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None
