@@ -296,6 +296,7 @@ class Poller:
 
 
 def _read(data: bytes, source: str) -> _Document:
+    """Return the content of a feed."""
     problems: list[Problem] = []
     channel, items = open_feed(data, source, on_problem=problems.append, limits=_LIMITS)
     read = [FeedItem.from_publication(item) for item in items]
