@@ -120,7 +120,7 @@ def open_seen(path: Path) -> list[str]:
         return [match.subscription for match in seen.new(OFFER, engine.match(OFFER).matches)]
 
 
-FEED = Feed("https://e.org/feed", etag='"1"', next_poll_at=NOW, ttl=60, skip_hours=(1, 2))
+FEED = Feed("https://e.org/feed", validators={"If-None-Match": '"1"'}, next_poll_at=NOW, ttl=60)
 ITEM = FeedItem(OFFER, b"guid", b"version")
 
 

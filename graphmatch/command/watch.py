@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from functools import partial
@@ -25,12 +25,12 @@ from graphmatch.command.options import (
 )
 
 if TYPE_CHECKING:
-    from graphmatch.broker.feeds.feed_poller import FetchResult
-    from graphmatch.broker.feeds.feed_store import FeedStore
+    from graphmatch.broker.feeds.feed_store import Feed, FeedStore, Items
     from graphmatch.command.filter import FilterCounts
     from graphmatch.command.output import Writer
     from graphmatch.command.session import Session
     from graphmatch.engine import Engine
+    from semantic.errors import Problem
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -149,7 +149,7 @@ class _Watch:
             f"{plural(self.tally.matched, 'item')}, {self.refused + self.session.refused} refused"
         )
 
-    async def take(self, result: FetchResult) -> None:
+    async def take(self, feed: Feed, items: Items, problems: Sequence[Problem]) -> None:
         """Print the problems of a fetched feed, and the matches of its new items; count both.
 
         Of consecutive errors, only the first is printed.
@@ -157,17 +157,17 @@ class _Watch:
         from graphmatch.command.filter import write_report
         from semantic.clock import utc_now
 
-        if result.feed.errors <= 1:  # report only the first of consecutive errors
-            for problem in result.problems:
+        if feed.errors <= 1:
+            for problem in problems:
                 self.session.report(problem)
         since = self.watch_options.since
         cutoff = None if since is None else since.cutoff(utc_now())
-        for item in result.items:
+        for item in items:
             report = await asyncio.to_thread(self.engine.match, item.publication)
             write_report(self.engine, report, self.writer, self.tally, cutoff)
         self.session.show_warnings()
         self.refused += self.session.refused
-        self.session.problems.clear()  # a run may take months
+        self.session.problems.clear()  # A run may take months.
 
 
 @contextmanager

@@ -53,8 +53,6 @@ def atom_channel(root: Element) -> Channel:
         base=base_of("", root),
         self_link=fields.href("link", "self"),
         hubs=fields.hrefs("link", rel="hub"),
-        period=fields.first("sy:updateperiod"),
-        frequency=fields.first("sy:updatefrequency"),
     )
 
 

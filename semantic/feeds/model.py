@@ -29,9 +29,8 @@ class Channel:
         Base IRI of relative links (``xml:base`` of the root).
     self_link, hubs
         The feed's address and its WebSub hubs, as written in the feed.
-    ttl, period, frequency, skip_hours, skip_days
-        Polling schedule: RSS's minutes, the syndication module's period and number of updates per
-        period, and the hours and days (in GMT) when the feed must not be fetched.
+    ttl
+        The shortest polling interval of RSS, in minutes.
     """
 
     id: str = ""
@@ -44,10 +43,6 @@ class Channel:
     self_link: str = ""
     hubs: tuple[str, ...] = ()
     ttl: str = ""
-    period: str = ""
-    frequency: str = ""
-    skip_hours: tuple[str, ...] = ()
-    skip_days: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

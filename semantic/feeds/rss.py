@@ -70,10 +70,6 @@ def rss_channel(root: Element) -> Channel:
         self_link=fields.href("atom:link", "self"),
         hubs=fields.hrefs("atom:link", "link", rel="hub"),
         ttl=fields.first("ttl"),
-        period=fields.first("sy:updateperiod"),
-        frequency=fields.first("sy:updatefrequency"),
-        skip_hours=fields.within("skiphours").texts("hour"),
-        skip_days=fields.within("skipdays").texts("day"),
     )
 
 

@@ -75,7 +75,7 @@ async def add_feed(body: FeedRequest, response: Response, by: deps.TheCaller) ->
     if url is None:
         what, remedy = "not the address of a feed", "Write an address with http: or https:."
         raise InvalidRequestError(Problem(what, Place("body", item="url"), remedy))
-    await opml.follow(feeds, [opml.ListedFeed(url, body.title)])
+    await opml.follow(feeds, [Feed(url, body.title)])
     response.headers["Location"] = f"{by.root}/v1/feeds/{feed_id(url)}"
     return _view(feeds.feeds[url])
 

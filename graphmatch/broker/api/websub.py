@@ -101,6 +101,4 @@ async def verify(id: Id, request: Request) -> Response:
 async def receive(id: Id, request: Request) -> Response:
     """Accept the content of a feed; the response comes after the commit."""
     subscriber: Subscriber = request.app.state.subscriber
-    if (refusal := subscriber.refusal(id)) is not None:  # Do not read its body.
-        return _response(refusal)
-    return _response(await subscriber.receive(id, request.headers, await request.body()))
+    return _response(await subscriber.receive(id, request.headers, request.body))

@@ -30,7 +30,7 @@ from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.db.match_queries import matches_since
 from graphmatch.broker.db.store import counter as counter_of
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.outbox.safe_http import HttpClient
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from graphmatch.broker.feeds.opml import ListedFeed
     from graphmatch.broker.outbox.senders import SmtpServer
     from graphmatch.broker.service.broker import Broker
 
@@ -80,7 +79,7 @@ class Parts:
 
     allow: Sequence[str] = ()
     smtp: SmtpServer | None = None
-    feeds: Sequence[ListedFeed] = ()
+    feeds: Sequence[Feed] = ()
     kafka: tuple[str, str] | None = None
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None

@@ -216,15 +216,6 @@ websub_callbacks = _table(
 version of the feed that was sent last, and ``pending`` a request that is not yet verified.
 """
 
-websub_leases = _table(
-    "websub_leases",
-    Column("id", Text, primary_key=True),
-    Column("topic", Text, nullable=False),
-    Column("hub", Text, nullable=False),
-    Column("state", JSON, nullable=False),
-)
-"""WebSub subscriptions of the broker to feeds, at their hubs."""
-
 circuit_breakers = _table(
     "circuit_breakers",
     Column("host", Text, primary_key=True),
@@ -240,7 +231,6 @@ feeds = _table(
     Column("url", Text, nullable=False, unique=True),
     Column("owner", ForeignKey("owners.id")),
     Column("state", JSON, nullable=False),
-    Column("next_poll_at", BigInteger, nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
 )
 """Polled feeds. ``state`` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON."""

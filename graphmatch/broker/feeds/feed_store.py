@@ -12,12 +12,13 @@ import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from pydantic import TypeAdapter
 from pyoxigraph import BlankNode
 
 from graphmatch.broker.models.times import millis
@@ -35,9 +36,8 @@ ITEM_DAYS = 90
 """Days for which the version of an item is remembered after the feed last contained it."""
 BUSY_SECONDS = 1.0
 """Time limit for opening a file that another process uses, in seconds."""
-_TIMES, _TUPLES = {"next_poll_at", "read_at", "pushed_until"}, {"skip_hours", "skip_days"}
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
-_APPLICATION_ID, _VERSION = 0x676D6664, 2
+_APPLICATION_ID, _VERSION = 0x676D6664, 3
 _OPEN = """PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE"""
 _FORMAT = (
@@ -48,15 +48,14 @@ _CREATE = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
     "CREATE TABLE feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state JSON NOT NULL,"
-    " next_poll_at BIGINT NOT NULL, created_at BIGINT NOT NULL)",
+    " created_at BIGINT NOT NULL)",
     "CREATE TABLE feed_items (feed INTEGER NOT NULL, item BLOB NOT NULL, version BLOB NOT NULL,"
     " at BIGINT NOT NULL, PRIMARY KEY (feed, item, version))",
 )
 _SEEN = "SELECT item, version FROM feed_items WHERE feed = (SELECT id FROM feeds WHERE url = :url)"
 _SAVE_FEED = (
-    "INSERT INTO feeds (url, state, next_poll_at, created_at)"
-    " VALUES (:url, :state, :next_poll_at, :at) ON CONFLICT (url)"
-    " DO UPDATE SET state = excluded.state, next_poll_at = excluded.next_poll_at"
+    "INSERT INTO feeds (url, state, created_at) VALUES (:url, :state, :at)"
+    " ON CONFLICT (url) DO UPDATE SET state = excluded.state"
 )
 _SAVE_ITEM = (
     "INSERT INTO feed_items (feed, item, version, at)"
@@ -79,50 +78,50 @@ class Feed:
     ----------
     url
         The address under which the feed was added. It never changes.
-    moved
-        The present address, if permanent redirects led to another one.
     title
         The title in the feed, otherwise that in the imported list.
-    etag, modified, validated
-        The validators, and the address that sent them.
+    moved
+        The present address, if a permanent redirect led to another one.
+    validators
+        The headers of conditional requests.
     digest
-        The digest of the last body that was read, in hexadecimal.
+        The digest of the last body that was read completely, in hexadecimal.
     next_poll_at
         The time of the next fetch; ``None`` means now.
     errors, status, problem
         The number of failed fetches in a row, and the last status and problem.
     read_at
         The time of the last fetch without an error.
-    ttl, skip_hours, skip_days
-        The polling schedule in the feed: the shortest interval in seconds, hours in GMT, and days
-        from Monday, which is 0.
-    target, seen
-        The target of a permanent redirect, and the number of polls in a row that led to it.
+    ttl
+        The shortest polling interval that the feed wants, in seconds.
     hub, topic
         The WebSub hub of the feed, and its topic there.
+    callback, secret
+        The address that the hub calls, and the key of its signatures. The hub was never asked if
+        they are empty.
+    hub_due_at, is_pending
+        The time at which the hub is asked again, and whether it has not verified the last request.
     pushed_until, push_problem
-        The end of the lease at the hub, and the reason if the hub refused or failed.
+        The end of the lease at the hub, and the last problem with the hub.
     """
 
     url: str
-    moved: str | None = None
     title: str = ""
-    etag: str | None = None
-    modified: str | None = None
-    validated: str | None = None
-    digest: str | None = None
+    moved: str = ""
+    validators: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
     next_poll_at: datetime | None = None
     errors: int = 0
     status: int | None = None
     problem: str | None = None
     read_at: datetime | None = None
-    ttl: int | None = None
-    skip_hours: tuple[int, ...] = ()
-    skip_days: tuple[int, ...] = ()
-    target: str | None = None
-    seen: int = 0
-    hub: str | None = None
-    topic: str | None = None
+    ttl: int = 0
+    hub: str = ""
+    topic: str = ""
+    callback: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
+    hub_due_at: datetime | None = None
+    is_pending: bool = False
     pushed_until: datetime | None = None
     push_problem: str | None = None
 
@@ -141,19 +140,15 @@ class Feed:
         >>> Feed.from_json(json.loads(feed.to_json())) == feed
         True
         """
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
-        filled = {name: value for name, value in state.items() if value}
-        return json.dumps(filled, default=datetime.isoformat)
+        return _STATE.dump_json(self, exclude_defaults=True).decode()
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Feed:
         """Return the feed with the values of an object of `to_json`."""
-        values = dict(state)
-        for name in _TIMES & values.keys():
-            values[name] = datetime.fromisoformat(values[name])
-        for name in _TUPLES & values.keys():
-            values[name] = tuple(values[name])
-        return cls(**values)
+        return _STATE.validate_python(state)
+
+
+_STATE = TypeAdapter(Feed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +160,15 @@ class FeedItem:
     version: bytes
 
     @classmethod
-    def of(cls, publication: Publication) -> FeedItem:
+    def from_publication(cls, publication: Publication) -> FeedItem:
         """Return an item with its digests.
 
         Examples
         --------
         >>> from semantic.feeds import read_feed
         >>> feed = b"<rss><channel><title>%b</title><item><guid>7</guid></item></channel></rss>"
-        >>> one, other = (FeedItem.of(*read_feed(feed % title, "a.rss")) for title in (b"A", b"B"))
+        >>> items = [*read_feed(feed % b"A", "a.rss"), *read_feed(feed % b"B", "a.rss")]
+        >>> one, other = map(FeedItem.from_publication, items)
         >>> (one.guid, one.version) == (other.guid, other.version)
         True
         """
@@ -234,13 +230,11 @@ class FeedStore(ABC):
             Whether `items` are all items of the feed. If so, old versions are forgotten.
         """
         now = self._clock()
-        next_poll_at = 0 if feed.next_poll_at is None else millis(feed.next_poll_at)
         row = {"url": feed.url, "at": millis(now)}
-        state = {**row, "state": feed.to_json(), "next_poll_at": next_poll_at}
-        statements: list[_Statement] = [(_SAVE_FEED, [state])]
+        statements: list[_Statement] = [(_SAVE_FEED, [{**row, "state": feed.to_json()}])]
         if items:
-            rows = [{**row, "item": item.guid, "version": item.version} for item in items]
-            statements.append((_SAVE_ITEM, rows))
+            keys = [{**row, "item": item.guid, "version": item.version} for item in items]
+            statements.append((_SAVE_ITEM, keys))
         if items and is_whole:
             old = {**row, "at": millis(now - timedelta(days=ITEM_DAYS))}
             statements.append((_FORGET_OLD_ITEMS, [old]))
@@ -316,13 +310,11 @@ class SqliteFeedStore(FeedStore):
     def __init__(self, path: Path | None, clock: Clock = utc_now) -> None:
         super().__init__(clock)
         self._path = path
-        with self._errors():
+        with self._errors(), ExitStack() as on_failure:
             self._file = sqlite3.connect(path or ":memory:", BUSY_SECONDS, isolation_level=None)
-        try:
+            on_failure.callback(self._file.close)
             self._prepare()
-        except FeedStoreError:
-            self._file.close()
-            raise
+            on_failure.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -333,7 +325,7 @@ class SqliteFeedStore(FeedStore):
 
     def _prepare(self) -> None:
         """Lock the file, and create the tables in a new one."""
-        with self._errors(), self._file as db:
+        with self._file as db:
             db.executescript(_OPEN)
             [(application_id, version, tables)] = db.execute(_FORMAT)
             if (application_id, version, tables) == (0, 0, 0):

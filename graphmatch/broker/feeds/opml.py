@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urldefrag
 from xml.sax.saxutils import quoteattr
 
+from graphmatch.broker.feeds.feed_store import Feed
+from graphmatch.broker.outbox.websub_protocol import is_address
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.files import unreadable
 from semantic.limits import DEFAULT_LIMITS
@@ -18,34 +19,20 @@ from semantic.safe_xml import check_xml, recode_xml
 
 if TYPE_CHECKING:
     from graphmatch.broker.feeds.feed_poller import Poller
-    from graphmatch.broker.feeds.feed_store import Feed
 
 MAX_LIST_BYTES = 10 * 1024 * 1024
 MAX_FEEDS = 10_000
 """Maximum number of feeds of a broker."""
 _BATCH_SIZE = 100
-_MAX_ADDRESS_CHARACTERS = 2000
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FEED_SCHEME = re.compile(r"(?:feed|pcast)://|feed:", re.IGNORECASE)
-_BYTE_ORDER_MARK = "\ufeff"
 _OPML = """<?xml version="1.0" encoding="UTF-8"?>
-<opml version="2.0">
-<head><title>graphmatch</title></head>
-<body>
+<opml version="2.0"><head><title>graphmatch</title></head><body>
 {}
-</body>
-</opml>"""
+</body></opml>"""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFeed:
-    """An entry of a list: the address and the title of a feed."""
-
-    url: str
-    title: str = ""
-
-
-async def follow(poller: Poller, listed: Sequence[ListedFeed]) -> int:
+async def follow(poller: Poller, listed: Sequence[Feed]) -> int:
     """Add the feeds of a list to a poller; return the number of new feeds.
 
     Raises
@@ -68,15 +55,11 @@ def write_feed_list(feeds: Iterable[Feed]) -> str:
 
     Examples
     --------
-    >>> from graphmatch.broker.feeds.feed_store import Feed
-    >>> print(write_feed_list([Feed("https://e.org/a?b&c", title="E")]))
+    >>> print(write_feed_list([Feed("https://e.org/a?b&c", "E")]))
     <?xml version="1.0" encoding="UTF-8"?>
-    <opml version="2.0">
-    <head><title>graphmatch</title></head>
-    <body>
+    <opml version="2.0"><head><title>graphmatch</title></head><body>
     <outline type="rss" text="E" title="E" xmlUrl="https://e.org/a?b&amp;c"/>
-    </body>
-    </opml>
+    </body></opml>
     """
     lines = []
     for feed in feeds:
@@ -85,7 +68,7 @@ def write_feed_list(feeds: Iterable[Feed]) -> str:
     return _OPML.format("\n".join(lines))
 
 
-def read_feed_list(path: Path, on_problem: OnProblem = warn_problem) -> list[ListedFeed]:
+def read_feed_list(path: Path, on_problem: OnProblem = warn_problem) -> list[Feed]:
     """Return the feeds of a file, each address once; report entries that cannot be used.
 
     Raises
@@ -94,41 +77,42 @@ def read_feed_list(path: Path, on_problem: OnProblem = warn_problem) -> list[Lis
         If the file cannot be read, is hostile XML, or lists no feed.
     """
     try:
-        if path.stat().st_size > MAX_LIST_BYTES:
-            what, remedy = f"it has more than {MAX_LIST_BYTES:,} bytes", "Split the list."
-            raise InputError(Problem(what, Place(str(path)), remedy))
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_LIST_BYTES + 1)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
+    if len(data) > MAX_LIST_BYTES:
+        what, remedy = f"it has more than {MAX_LIST_BYTES:,} bytes", "Split the list."
+        raise InputError(Problem(what, Place(str(path)), remedy))
     return parse_feed_list(data, str(path), on_problem)
 
 
-def parse_feed_list(
-    data: bytes, source: str, on_problem: OnProblem = warn_problem
-) -> list[ListedFeed]:
+def parse_feed_list(data: bytes, source: str, on_problem: OnProblem = warn_problem) -> list[Feed]:
     r"""Return the feeds of OPML, which begins with ``<``, or of text with one address per line.
 
     In text, ``#`` begins a comment.
 
     Examples
     --------
-    >>> parse_feed_list(b"# news\nhttps://e.org/feed\nsoup\n", "feeds.txt", print)
+    >>> [feed] = parse_feed_list(b"# news\nhttps://e.org/feed\nsoup\n", "feeds.txt", print)
     feeds.txt:3: 'soup' is not a feed's address. It is left out: give an http or https address.
-    [ListedFeed(url='https://e.org/feed', title='')]
+    >>> feed.url
+    'https://e.org/feed'
     >>> opml = b"<opml><body><outline text='E' xmlUrl='feed://e.org/a'/></body></opml>"
-    >>> parse_feed_list(opml, "feeds.opml")
-    [ListedFeed(url='http://e.org/a', title='E')]
+    >>> [feed] = parse_feed_list(opml, "feeds.opml")
+    >>> feed.url, feed.title
+    ('http://e.org/a', 'E')
     """
     is_xml = data.lstrip(b"\xef\xbb\xbf\xfe\xff\0 \t\r\n")[:1] == b"<"
     entries = _opml(data, source, on_problem) if is_xml else _lines(data, source)
-    feeds: dict[str, ListedFeed] = {}
+    feeds: dict[str, Feed] = {}
     for text, title, place in entries:
         url = feed_address(text)
         if url is None:
             remedy = "It is left out: give an http or https address."
             on_problem(Problem(f"{text[:200]!r} is not a feed's address", place, remedy))
         else:
-            feeds.setdefault(url, ListedFeed(url, title))
+            feeds.setdefault(url, Feed(url, title))
     if not feeds:
         raise InputError(Problem("it lists no feed", Place(source), "Give OPML, or addresses."))
     return list(feeds.values())
@@ -146,17 +130,11 @@ def feed_address(text: str) -> str | None:
     if (scheme := _FEED_SCHEME.match(url)) is not None:
         url = url[scheme.end() :]
         url = url if url.lower().startswith(("http://", "https://")) else f"http://{url}"
-    try:
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        return None
-    is_usable = is_web and url.isprintable() and " " not in url
-    return urldefrag(url)[0] if is_usable and len(url) <= _MAX_ADDRESS_CHARACTERS else None
+    return urldefrag(url)[0] if is_address(url) else None
 
 
 def _lines(data: bytes, source: str) -> Iterator[tuple[str, str, Place]]:
-    text = data.decode("utf-8", "replace").removeprefix(_BYTE_ORDER_MARK)
+    text = data.decode("utf-8-sig", "replace")
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield line.strip(), "", Place(source, number)
@@ -172,7 +150,7 @@ def _opml(data: bytes, source: str, on_problem: OnProblem) -> Iterator[tuple[str
         remedy = "It was read as far as possible. Ask the publisher to fix it."
         on_problem(Problem(what, Place(source, fault.lineno), remedy, Severity.WARNING))
     # listparser reads XML as HTML, and would guess the encoding, so give it ASCII.
-    text = recode_xml(data, source).decode().removeprefix(_BYTE_ORDER_MARK)
+    text = recode_xml(data, source).decode("utf-8-sig")
     content = listparser.parse(text.encode("ascii", "xmlcharrefreplace"))
     for number, feed in enumerate(content.feeds, 1):
         title = " ".join(feed.title.split())

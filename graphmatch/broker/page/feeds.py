@@ -11,7 +11,7 @@ from graphmatch.broker.api.dependencies import Number
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import deliveries
 from graphmatch.broker.feeds.feed_store import Feed
-from graphmatch.broker.feeds.opml import ListedFeed, feed_address, follow, parse_feed_list
+from graphmatch.broker.feeds.opml import feed_address, follow, parse_feed_list
 from graphmatch.broker.page.session import TheForm
 from graphmatch.broker.page.site import Seq, Text, TheVisit, Visit, not_there, page_router
 from semantic.errors import InputError, Place, Problem
@@ -59,7 +59,7 @@ async def add_feeds(visit: TheVisit, form: TheForm) -> Response:
     if address is None:
         what, remedy = "the address is not valid", "Write https://example.org/feed.xml."
         return await _feeds(visit, problem=Problem(what, Place("address"), remedy), url=form["url"])
-    await follow(poller, [ListedFeed(address)])
+    await follow(poller, [Feed(address)])
     return visit.see("/feeds?added=1")
 
 

@@ -33,7 +33,7 @@ def items(**titles: str) -> list[FeedItem]:
     """Return feed items by guid."""
     inside = "".join(ITEM.format(guid, title) for guid, title in titles.items())
     feed = f"<rss><channel><title>A</title>{inside}</channel></rss>"
-    return [FeedItem.of(one) for one in read_feed(feed.encode(), URL)]
+    return [FeedItem.from_publication(one) for one in read_feed(feed.encode(), URL)]
 
 
 async def save(

@@ -198,7 +198,7 @@ def test_health_reports_feeds_dead_letters_and_the_disk(
             ("https://a.example/", {"errors": 2, "problem": "404 Not Found"}),
             ("https://b.example/", {"errors": 0}),
         ):
-            row = {"url": url, "state": state, "next_poll_at": 0, "created_at": 0}
+            row = {"url": url, "state": state, "created_at": 0}
             db.execute(insert(feeds).values(**row))
         letter = {"task": "matching", "record": "publication 1", "error": "bad", "at": 0}
         db.execute(insert(dead_letters).values(**letter))

@@ -621,7 +621,7 @@ def test_health_names_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert "slow.example" in found
         store.write_now(lambda db: db.execute(delete(circuit_breakers)))
         state = {"title": "Late", "errors": 3, "problem": "status 503"}
-        feed = {"url": "https://late.example/", "state": state, "next_poll_at": 0, "created_at": 0}
+        feed = {"url": "https://late.example/", "state": state, "created_at": 0}
         store.write_now(lambda db: db.execute(insert(feeds).values(feed)))
         (found,) = problems(visitor)
         assert "late.example" in found

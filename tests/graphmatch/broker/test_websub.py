@@ -5,7 +5,7 @@ A feed is never a page, so 101 does not apply. test_websub_subscriber.py runs th
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +18,8 @@ from aiohttp import web
 
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore
-from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, Lease, Subscriber
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
+from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, Subscriber
 from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
@@ -116,19 +116,31 @@ class Reader:
         self.answers.append(await self.subscriber.verify(id_of(form["hub.callback"]), query))
         return web.Response(status=202)
 
-    async def follow(self, url: str) -> Lease:
+    async def follow(self, url: str) -> Feed:
         """Fetch a feed, and subscribe at its hub."""
         await self.poller.add(url)
         await self.poller.poll(url)
-        feed = self.poller.feeds[url]
-        assert feed.hub is not None
-        assert feed.topic is not None
         await self.subscriber.work()
-        (lease,) = self.subscriber.leases
-        return lease
+        return self.feed()
 
-    def is_active(self) -> bool:
-        return all(self.subscriber.refusal(lease.id) is None for lease in self.subscriber.leases)
+    def feed(self) -> Feed:
+        """Return the only feed, which has a lease or has asked for one."""
+        [feed] = self.poller.feeds.values()
+        assert feed.hub
+        assert feed.callback
+        return feed
+
+    async def push(self, headers: Mapping[str, str], body: bytes = b"new") -> int:
+        """Send content to the callback; return the status."""
+
+        async def read() -> bytes:
+            return body
+
+        return (await self.subscriber.receive(id_of(self.feed().callback), headers, read)).status
+
+    async def is_active(self) -> bool:
+        """Whether signed content would be accepted."""
+        return await self.push({}) == 403
 
 
 def id_of(callback: str) -> str:
@@ -177,7 +189,7 @@ def json_feed(hub: str, topic: str) -> str:
 async def test_100_headers_name_the_hub(reader: Reader) -> None:
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     assert (lease.hub, lease.topic) == (reader.world.base + "/hub", reader.world.base + "/feed")
-    assert reader.is_active()
+    assert await reader.is_active()
 
 
 @pytest.mark.parametrize("form", [atom, rss, json_feed], ids=["atom", "rss", "json"])
@@ -187,7 +199,7 @@ async def test_102_and_103_the_feed_names_the_hub(
     base = reader.world.base
     lease = await reader.follow(reader.world.page("/feed", form(f"{base}/hub", f"{base}/topic")))
     assert (lease.hub, lease.topic) == (f"{base}/hub", f"{base}/topic")
-    assert reader.is_active()
+    assert await reader.is_active()
 
 
 async def test_104_headers_go_before_the_feed(reader: Reader) -> None:
@@ -228,7 +240,7 @@ async def test_200_the_topic_is_the_own_address_of_the_feed(reader: Reader) -> N
         reader.world.page("/feed", rss(), **links(reader.world, topic="/feed?self=other"))
     )
     assert lease.topic == reader.world.base + "/feed?self=other"
-    assert reader.is_active()
+    assert await reader.is_active()
 
 
 @pytest.mark.parametrize("status", [302, 301], ids=["201", "202"])
@@ -237,7 +249,7 @@ async def test_201_and_202_a_redirected_topic_is_followed(status: int, reader: R
     reader.world.page("/new", rss(), **links(reader.world, topic="/new"))
     lease = await reader.follow(url)
     assert lease.topic == reader.world.base + "/new"
-    assert reader.is_active()
+    assert await reader.is_active()
 
 
 @pytest.mark.parametrize("status", [307, 308], ids=["203", "204"])
@@ -245,10 +257,10 @@ async def test_203_and_204_a_redirected_hub_is_followed(status: int, reader: Rea
     reader.world.page("/moved", status=status, Location="/hub")
     url = reader.world.page("/feed", rss(), **links(reader.world, hub="/moved"))
     lease = await reader.follow(url)
-    assert reader.is_active()
+    assert await reader.is_active()
     assert lease.hub == reader.world.base + "/moved"  # The feed names this address.
     await reader.subscriber.work()
-    assert [lease] == reader.subscriber.leases
+    assert reader.feed() == lease
     [asked] = [a.form for a in reader.world.log if a.path == "/hub"]
     assert [asked] == [a.form for a in reader.world.log if a.path == "/moved"]
 
@@ -258,7 +270,7 @@ async def test_205_the_verification_of_another_topic_is_refused(reader: Reader) 
     await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
     assert [answer.status for answer in reader.answers] == [404]
     assert b"c h" not in reader.answers[0].body
-    assert not reader.is_active()
+    assert not await reader.is_active()
 
 
 async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
@@ -268,13 +280,14 @@ async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
     assert asked.form == {
         "hub.mode": "subscribe",
         "hub.topic": lease.topic,
-        "hub.callback": f"https://me.example/websub/callback/{lease.id}",
+        "hub.callback": lease.callback,
         "hub.lease_seconds": str(int(LEASE.total_seconds())),
         "hub.secret": lease.secret,
     }
     assert len(lease.secret.encode()) < 200
-    assert len(lease.id) >= 43
+    assert len(id_of(lease.callback)) >= 43
     assert lease.secret not in repr(lease)
+    assert lease.callback not in repr(lease)
     (answer,) = reader.answers
     assert (answer.status, answer.body) == (200, b"c h & 1")
 
@@ -282,11 +295,11 @@ async def test_a_hub_gets_a_complete_request(reader: Reader) -> None:
 async def test_a_lease_is_renewed_before_it_ends(reader: Reader) -> None:
     reader.lease_seconds = 86400
     lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-    assert lease.until == START + DAY
+    assert lease.pushed_until == START + DAY
     for _ in range(5 * 24):
         reader.world.clock.now += HOUR
         await reader.subscriber.work()
-        assert reader.is_active()
+        assert await reader.is_active()
     asked = [a.form for a in reader.world.log if a.path == "/hub"]
     assert 5 / RENEWAL <= len(asked) <= 5 / RENEWAL + 2
     assert len({form["hub.callback"] for form in asked}) == 1
@@ -295,7 +308,7 @@ async def test_a_lease_is_renewed_before_it_ends(reader: Reader) -> None:
 async def test_a_failed_hub_is_reported_and_asked_again(reader: Reader) -> None:
     reader.lease_seconds = 86400
     url = reader.world.page("/feed", rss(), **links(reader.world))
-    lease = await reader.follow(url)
+    await reader.follow(url)
     hub = reader.world.pages["/hub"]
     reader.world.page("/hub", "too\nbusy", status=500)
     before = len(reader.world.log)
@@ -303,50 +316,76 @@ async def test_a_failed_hub_is_reported_and_asked_again(reader: Reader) -> None:
         reader.world.clock.now += HOUR
         await reader.subscriber.work()
     assert len(reader.world.log) - before <= 48 * HOUR / RETRY_INTERVAL
-    assert not reader.is_active()
+    assert not await reader.is_active()
     feed = reader.poller.feeds[url]
     assert (feed.pushed_until, feed.push_problem) == (None, "the hub answers 500: too busy")
     assert feed in reader.poller.due()
-    signed = {"x-hub-signature": sign(lease.secret, b"new")}
-    assert (await reader.subscriber.receive(lease.id, signed, b"new")).status == 410
+    signed = {"x-hub-signature": sign(feed.secret, b"new")}
+    assert await reader.push(signed) == 410
     reader.world.pages["/hub"] = hub
     reader.world.clock.now += RETRY_INTERVAL
     await reader.subscriber.work()
     await reader.subscriber.work()
-    assert reader.is_active()
+    assert await reader.is_active()
     assert reader.poller.feeds[url].push_problem is None
 
 
-async def test_leases_survive_a_restart_and_end_with_their_address(
-    reader: Reader, tmp_path: Path
-) -> None:
-    """A restart asks no hub again; at another address, the old lease is ended."""
-    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
-    before = len(reader.world.log)
-
-    async def restart(base: str) -> Subscriber:
-        broker = Broker(reader.broker.store, Engine(), reader.world.clock)
-        reader.subscriber = Subscriber(broker, reader.poller, reader.client, base)
-        response = await reader.subscriber.receive(lease.id, {}, b"")
-        assert response.status == 503  # The hub must retry.
-        await reader.subscriber.work()
-        return reader.subscriber
-
-    assert (await restart("https://me.example")).leases == [lease]
-    assert len(reader.world.log) == before
-    [other] = (await restart("https://you.example")).leases
-    assert other.callback.startswith("https://you.example/websub/callback/gmc_")
-    modes = [(r.form["hub.mode"], id_of(r.form["hub.callback"])) for r in reader.world.log[before:]]
-    assert sorted(modes) == sorted([("unsubscribe", lease.id), ("subscribe", other.callback)])
-    assert (await restart("http://127.0.0.1:8080")).leases == []  # Hubs cannot reach it.
-
-
-async def test_the_end_of_a_forgotten_lease_is_verified(reader: Reader) -> None:
+async def test_leases_survive_a_restart_and_end_with_their_address(reader: Reader) -> None:
+    """A restart asks no hub again; at another address, the hub is asked again."""
     url = reader.world.page("/feed", rss(), **links(reader.world))
     lease = await reader.follow(url)
-    form = {"hub.mode": "unsubscribe", "hub.topic": lease.topic, "hub.challenge": "c"}
-    assert (await reader.subscriber.verify(lease.id, form)).status == 404
+    before = len(reader.world.log)
+
+    async def restart(base: str) -> None:
+        broker = Broker(reader.broker.store, Engine(), reader.world.clock)
+        reader.poller = Poller(reader.client, BrokerFeedStore(broker), clock=reader.world.clock)
+        await reader.poller.start()
+        reader.subscriber = Subscriber(broker, reader.poller, reader.client, base)
+        assert await reader.push({}) == 503  # The hub must retry.
+        await reader.subscriber.work()
+
+    await restart("https://me.example")
+    assert reader.feed() == lease
+    assert len(reader.world.log) == before
+    await restart("https://you.example")
+    assert reader.feed().callback.startswith("https://you.example/websub/callback/gmc_")
+    asked = [request.form for request in reader.world.log[before:]]
+    assert [form["hub.callback"] for form in asked] == [reader.feed().callback]
+    await restart("http://127.0.0.1:8080")  # Hubs cannot reach it.
+    assert reader.poller.feeds[url].pushed_until is None
+
+
+async def test_only_a_request_of_the_broker_is_verified(reader: Reader) -> None:
+    lease = await reader.follow(reader.world.page("/feed", rss(), **links(reader.world)))
+    form = {"hub.topic": lease.topic, "hub.challenge": "c"}
+    for mode in ("subscribe", "unsubscribe", "other"):
+        answer = await reader.subscriber.verify(id_of(lease.callback), {**form, "hub.mode": mode})
+        assert (answer.status, answer.body) == (404, b"there is no such subscription")
+    assert await reader.is_active()
+
+
+async def test_a_lease_ends_if_the_feed_names_another_hub(reader: Reader) -> None:
+    url = reader.world.page("/feed", rss(), **links(reader.world))
+    old = await reader.follow(url)
+    reader.world.pages["/other"] = reader.world.pages["/hub"]
+    reader.world.page("/feed", rss() + " ", **links(reader.world, "/other"))
+    await reader.poller.poll(url)
+    assert reader.poller.feeds[url].pushed_until is None
+    await reader.subscriber.work()
+    new = reader.feed()
+    assert new.hub == reader.world.base + "/other"
+    assert new.callback != old.callback
+    assert await reader.is_active()
+
+
+async def test_a_removed_feed_has_no_callback(reader: Reader) -> None:
+    url = reader.world.page("/feed", rss(), **links(reader.world))
+    lease = await reader.follow(url)
     await reader.poller.remove(url)
     await reader.subscriber.work()
-    assert [answer.status for answer in reader.answers] == [200, 200]
-    assert reader.subscriber.leases == []
+
+    async def read() -> bytes:
+        raise AssertionError("the body was read")
+
+    response = await reader.subscriber.receive(id_of(lease.callback), {}, read)
+    assert response.status == 410
