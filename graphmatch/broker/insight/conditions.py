@@ -3,11 +3,12 @@
 A condition is a part of the outermost group: a triple pattern, a filter or an operand of its
 ``&&``, a group, UNION, GRAPH, MINUS or VALUES. OPTIONAL, BIND and SERVICE are not conditions.
 
-The core writes the query in a normal form, in which each triple pattern stands alone and a group
-has one filter. A condition is deleted from this text, so that the rest keeps its meaning. The
-result may be an invalid subscription, for example if no condition is left.
+The core writes a query in a normal form. In this text, each triple pattern stands alone, and each
+group has at most one filter, at its end. A condition is deleted from the text, so that the rest
+keeps its meaning. The result may be an invalid subscription, for example if no condition is left.
 
-Limit: a subquery is one condition, and so is the group before a final VALUES.
+Limits: a subquery is one condition, and so are the group before a final VALUES and an ``&&`` in
+brackets.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ MAX_CONDITIONS = 12
 
 _TERM = re.compile(r'"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?|<[^<>\s]*>')
 _TOKEN = re.compile(rf'{_TERM.pattern}|[^\s(){{}}<>"]+|\S')
-_BRACKETS = re.compile(r"^FILTER\(\((.*)\)\)$", re.DOTALL)
 _Tokens: TypeAlias = Sequence[re.Match[str]]
 
 
@@ -59,8 +59,7 @@ def conditions(query: Query, prefixes: Mapping[str, str] = PREFIXES) -> dict[str
     for condition, deleted in islice(parts, MAX_CONDITIONS):
         text = source[condition[0].start() : condition[-1].end()].removesuffix(" .")
         if condition is not deleted:
-            text = f"FILTER({text})"
-        text = _BRACKETS.sub(r"FILTER(\1)", text)
+            text = f"FILTER{text}" if text.startswith("(") else f"FILTER({text})"
         text = _TERM.sub(lambda term: compact(_native.term(term[0]), prefixes), text)
         found[text] = source[: deleted[0].start()] + source[deleted[-1].end() :]
     return found
@@ -72,7 +71,7 @@ def _depths(tokens: _Tokens) -> Iterable[int]:
 
 
 def _elements(tokens: _Tokens) -> Iterator[_Tokens]:
-    """Yield the elements of the group that begins here, except those that are no conditions."""
+    """Yield the elements of the group that begins here, without OPTIONAL, BIND and SERVICE."""
     begin = 0
     for end, depth in enumerate(_depths(tokens), 1):
         if depth < 0:
@@ -87,11 +86,11 @@ def _elements(tokens: _Tokens) -> Iterator[_Tokens]:
 
 def _parts(element: _Tokens) -> Iterator[tuple[_Tokens, _Tokens]]:
     """Yield the conditions of an element, each with the tokens to delete."""
-    inner = element[2:-1] if element[0][0] == "FILTER" else ()
-    depths = _depths(inner) if inner and inner[0][0] == "(" else ()
+    inner = element[2:-1] if element[0][0] == "FILTER" else element
+    depths = _depths(inner) if inner[0][0] == "(" else ()
     signs = [n for n, depth in enumerate(depths) if depth == 1 and inner[n][0] == "&&"]
     if not signs:
-        yield element, element
+        yield inner, element
         return
     for begin, end in pairwise([0, *signs, len(inner) - 1]):
         yield inner[begin + 1 : end], inner[begin:end] if begin else inner[1 : end + 1]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ctypes import CDLL
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ from graphmatch.broker.app.errors import BusyError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import dead_letters, subscriptions
 from graphmatch.broker.insight import query_by_example as example
+from graphmatch.broker.insight import views
 from graphmatch.broker.insight.backtest import BacktestResult, Scan, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
 from graphmatch.broker.insight.query_by_example import FactHierarchies
@@ -30,7 +32,6 @@ from graphmatch.broker.insight.subscription_health import (
     sink_findings,
     subscription_findings,
 )
-from graphmatch.broker.insight.views import OntologyBrowser
 from graphmatch.broker.insight.what_if import LISTED, Difference, what_if
 from graphmatch.broker.models.findings import FindingKind, HealthReport
 from graphmatch.broker.models.stored_publication import StoredPublication
@@ -79,7 +80,7 @@ class InsightService:
         self.short = Lane(WAITING, asyncio.Semaphore(2))
         self.long = Lane(WAITING_LONG, asyncio.Semaphore(1))
         self._backtester = Backtester(broker.engine)
-        self.ontology = OntologyBrowser(broker.engine)
+        self._roots, self._labels = lru_cache(1)(views.roots), lru_cache(1)(views.labels)
 
     async def ask(self, question: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a question in a thread.
@@ -140,8 +141,7 @@ class InsightService:
         groups = example.hierarchies(engine, publication)
         recent = queries.Recent(self.broker.store)
         scan = Scan(recent, backtester.timer() + FACTS_SECONDS, backtester.timer)
-        steps = chain.from_iterable(groups)
-        counts = example.count_facts(backtester, steps, scan) if count else {}
+        counts = example.count_facts(backtester, chain.from_iterable(groups), scan) if count else {}
         return example.describe(engine.ontology, publication, groups, counts, scan)
 
     def query_of(self, publication: StoredPublication, keys: Iterable[str]) -> str:
@@ -160,7 +160,24 @@ class InsightService:
         prefixes = self.broker.engine.ontology.prefixes
         return readable(self.reasons("it", query, publication), prefixes)
 
+    def graph(self, publication: StoredPublication) -> views.Graph:
+        """Return the triples of a publication, and those that the ontology adds."""
+        return views.publication_graph(self.broker.engine, publication)
+
     # -- the ontology -----------------------------------------------------------------------
+
+    def roots(self) -> list[views.TermView]:
+        """Return the terms of the ontology without a broader term."""
+        return self._roots(self.broker.engine.ontology)
+
+    def children(self, iri: str) -> list[views.TermView]:
+        """Return the terms directly below a term."""
+        return views.children(self.broker.engine.ontology, iri)
+
+    def search(self, text: str, limit: int = views.MAX_TERMS) -> list[views.TermView]:
+        """Return the terms with a label that contains a text."""
+        ontology = self.broker.engine.ontology
+        return views.search(ontology, self._labels(ontology), text, limit)
 
     def what_if(
         self, files: Sequence[Upload], owner: int | None = None, root: str = ""

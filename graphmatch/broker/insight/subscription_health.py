@@ -17,7 +17,7 @@ from graphmatch.broker.models.findings import Finding, FindingKind
 from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
-from graphmatch.lint import Linter
+from graphmatch.lint import CODES, Linter
 from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.subscription import Subscription
 from semantic.errors import plural
@@ -29,12 +29,7 @@ SILENCE = timedelta(days=30)
 """Report a subscription that has not matched for this time."""
 LOW_DISK_BYTES = 1_000_000_000
 """A disk with fewer free bytes is almost full."""
-_NEVER = frozenset(
-    {
-        *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
-        *("invalid-literal", "invalid-regex", "contradictory-filters"),
-    }
-)
+_NEVER = frozenset(CODES) - {"duplicate", "matches-everything", "not-examined"}
 """Codes of warnings about subscriptions that, entirely or in part, can never match."""
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -26,8 +25,7 @@ _LABEL_CHARACTERS, _MARGIN = 2000, 60
 # -- a marked query -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A line of a query with a problem: the text before, at and after its place."""
 
     line: int
@@ -51,8 +49,7 @@ def mark_of(query: str, problem: Problem) -> Mark | None:
 # -- the graph of a publication --------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TripleRow:
+class TripleRow(NamedTuple):
     """Labels of a triple, and whether the ontology added it."""
 
     subject_label: str
@@ -61,8 +58,7 @@ class TripleRow:
     is_added: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(NamedTuple):
     """The triples of a publication, and the number of those that are not shown."""
 
     rows: Sequence[TripleRow]
@@ -85,8 +81,7 @@ def publication_graph(engine: Engine, publication: StoredPublication) -> Graph:
 # -- the ontology ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TermView:
+class TermView(NamedTuple):
     """A term, its label, and the number of terms directly below it."""
 
     iri: str
@@ -94,50 +89,44 @@ class TermView:
     below: int
 
 
-class OntologyBrowser:
-    """Shows the terms of an engine's ontology. It reads the roots and labels once."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._roots, self._labels = lru_cache(1)(_roots), lru_cache(1)(_labels)
-
-    def roots(self) -> list[TermView]:
-        """Return the terms without a broader term; those with narrower terms come first."""
-        return self._roots(self._engine.ontology)
-
-    def children(self, iri: str) -> list[TermView]:
-        """Return the terms directly below a term."""
-        ontology = self._engine.ontology
-        try:
-            terms = ontology.children(NamedNode(iri))
-        except ValueError as error:
-            problem = Problem("invalid IRI", Place(iri[:200]), "Choose a term of the ontology.")
-            raise OntologyError(problem) from error
-        views = [_view(ontology, term) for term in terms if isinstance(term, NamedNode)]
-        return sorted(views, key=lambda view: view.label.casefold())[:MAX_CHILDREN]
-
-    def search(self, text: str, limit: int = MAX_TERMS) -> list[TermView]:
-        """Return the terms with a label that contains a text.
-
-        Labels that begin with the text come first, and then shorter ones.
-        """
-        ontology, wanted = self._engine.ontology, text.casefold().strip()
-        found = [pair for pair in self._labels(ontology) if wanted and wanted in pair[0]]
-        found.sort(key=lambda pair: (not pair[0].startswith(wanted), len(pair[0]), pair[0]))
-        terms = dict.fromkeys(term for _, term in found)
-        return [_view(ontology, term) for term in islice(terms, limit)]
-
-
-def _view(ontology: Ontology, term: NamedNode) -> TermView:
+def view(ontology: Ontology, term: NamedNode) -> TermView:
+    """Return a term for a list."""
     return TermView(term.value, label_of(ontology, term), len(ontology.children(term)))
 
 
-def _roots(ontology: Ontology) -> list[TermView]:
+def roots(ontology: Ontology) -> list[TermView]:
+    """Return the terms without a broader term; those with narrower terms come first."""
     trees = (ontology.concepts, ontology.classes)
     terms = (term for tree in trees for term in tree if not tree.parents(term))
-    roots = [_view(ontology, t) for t in dict.fromkeys(terms) if isinstance(t, NamedNode)]
-    return sorted(roots, key=lambda view: (view.below == 0, view.label.casefold()))[:MAX_ROOTS]
+    found = [view(ontology, t) for t in dict.fromkeys(terms) if isinstance(t, NamedNode)]
+    return sorted(found, key=lambda term: (term.below == 0, term.label.casefold()))[:MAX_ROOTS]
 
 
-def _labels(ontology: Ontology) -> list[tuple[str, NamedNode]]:
+def children(ontology: Ontology, iri: str) -> list[TermView]:
+    """Return the terms directly below a term."""
+    try:
+        terms = ontology.children(NamedNode(iri))
+    except ValueError as error:
+        problem = Problem("invalid IRI", Place(iri[:200]), "Choose a term of the ontology.")
+        raise OntologyError(problem) from error
+    found = [view(ontology, term) for term in terms if isinstance(term, NamedNode)]
+    return sorted(found, key=lambda term: term.label.casefold())[:MAX_CHILDREN]
+
+
+def labels(ontology: Ontology) -> list[tuple[str, NamedNode]]:
+    """Return the labels in lower case, each with its term."""
     return [(label.text.casefold(), label.concept) for label in ontology.labels()]
+
+
+def search(
+    ontology: Ontology, labels: Iterable[tuple[str, NamedNode]], text: str, limit: int
+) -> list[TermView]:
+    """Return the terms with a label that contains a text.
+
+    Labels that begin with the text come first, and then shorter ones.
+    """
+    wanted = text.casefold().strip()
+    found = [pair for pair in labels if wanted and wanted in pair[0]]
+    found.sort(key=lambda pair: (not pair[0].startswith(wanted), len(pair[0]), pair[0]))
+    terms = dict.fromkeys(term for _, term in found)
+    return [view(ontology, term) for term in islice(terms, limit)]

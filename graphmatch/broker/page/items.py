@@ -12,7 +12,6 @@ from graphmatch.broker.db import queries
 from graphmatch.broker.db.read_items import entries, mark_read
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import matches, subscriptions
-from graphmatch.broker.insight.views import publication_graph
 from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, not_there, page_router
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ async def item(seq: Number, visit: TheVisit) -> Response:
     row, owner, api = await _item(visit, seq), visit.owner, visit.page.api
     publication = queries.stored(row)
     facts = await visit.ask(api.insight.facts, publication, count=False)
-    graph = await visit.ask(publication_graph, api.broker.engine, publication)
+    graph = await visit.ask(api.insight.graph, publication)
     values = await visit.read(
         lambda db: {
             "found": entries(db, owner, [matches.c.publication == seq]),

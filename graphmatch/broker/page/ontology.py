@@ -1,4 +1,4 @@
-"""The pages of the ontology: the tree, a search, and the effects of another ontology."""
+"""The pages of the ontology: the tree, a term, and the effects of another ontology."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from graphmatch.broker.app.errors import BusyError, InvalidRequestError
 from graphmatch.broker.page.session import TheForm
-from graphmatch.broker.page.site import Text, TheVisit, page_router
+from graphmatch.broker.page.site import Text, TheVisit, not_there, page_router
 from semantic.errors import GraphMatchError, Place, Problem
 
 router = page_router()
@@ -16,15 +16,15 @@ router = page_router()
 async def ontology(visit: TheVisit, q: Text = "") -> Response:
     """Show the ontology as a tree, or the terms that a search finds."""
     insight, words = visit.page.api.insight, q.strip()
-    roots = [] if words else await visit.ask(insight.ontology.roots)
-    found = await visit.ask(insight.ontology.search, words) if words else None
+    roots = [] if words else await visit.ask(insight.roots)
+    found = await visit.ask(insight.search, words) if words else None
     return visit.show("ontology.html", roots=roots, found=found, q=q)
 
 
 @router.get("/ontology/below")
 async def below(visit: TheVisit, iri: Text) -> Response:
     """Show the terms directly below a term."""
-    children = await visit.ask(visit.page.api.insight.ontology.children, iri)
+    children = await visit.ask(visit.page.api.insight.children, iri)
     return visit.show("part-tree.html", terms=children)
 
 
@@ -32,8 +32,17 @@ async def below(visit: TheVisit, iri: Text) -> Response:
 async def suggest(visit: TheVisit, topics: Text = "") -> Response:
     """Show topics that complete the last one of a field."""
     last = topics.rpartition(",")[2].strip()
-    found = await visit.ask(visit.page.api.insight.ontology.search, last, 8) if last else []
+    found = await visit.ask(visit.page.api.insight.search, last, 8) if last else []
     return visit.show("part-suggest.html", terms=found, last=last)
+
+
+@router.get("/ontology/term")
+async def term(visit: TheVisit, iri: Text) -> Response:
+    """Show a term with its neighbours and the number of its items."""
+    found = await visit.ask(visit.page.api.insight.term_page, iri)
+    if found is None:
+        raise not_there("term", iri[:200])
+    return visit.show("term.html", found=found)
 
 
 @router.get("/what-if")

@@ -42,6 +42,7 @@ from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.cli import app
+from graphmatch.lint import CODES
 from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
 from semantic.errors import GraphMatchError, Place, Problem, SubscriptionError
@@ -668,6 +669,15 @@ def test_health_names_each_kind_of_finding() -> None:
         "a.example has accepted nothing since 2026-06-01 09:00 UTC, 7 attempts: timed out",
         "c.example has accepted nothing since 2026-06-01 09:00 UTC, 4 attempts: status 503",
     ]
+
+
+def test_only_some_warnings_mean_that_a_query_never_matches() -> None:
+    """A new code of the linter needs a decision in `subscription_health`."""
+    assert set(CODES) == {
+        *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
+        *("invalid-literal", "invalid-regex", "contradictory-filters"),
+        *("duplicate", "matches-everything", "not-examined"),
+    }
 
 
 def test_health_has_a_time_limit() -> None:

@@ -135,23 +135,22 @@ def test_facts_become_a_query(insight: InsightService) -> None:
 
 
 def test_terms_are_listed_and_found(insight: InsightService) -> None:
-    browser = insight.ontology
-    roots = {term.iri for term in browser.roots()}
+    roots = {term.iri for term in insight.roots()}
     assert f"{TOPIC}Sport" in roots
     assert f"{TOPIC}WindPower" not in roots
-    first, *others = browser.search(" energy ")
-    assert (first.label, first.below) == ("Energy", len(browser.children(first.iri)))
+    first, *others = insight.search(" energy ")
+    assert (first.label, first.below) == ("Energy", len(insight.children(first.iri)))
     assert "Renewable energy" in [term.label for term in others]
-    assert browser.search("energy", 1) == [first]
-    assert browser.search(" ") == []
+    assert insight.search("energy", 1) == [first]
+    assert insight.search(" ") == []
     with pytest.raises(OntologyError, match="invalid IRI"):
-        browser.children("no iri")
+        insight.children("no iri")
 
 
 def test_the_browser_follows_a_new_ontology(insight: InsightService) -> None:
-    assert insight.ontology.search("Wind power")
+    assert insight.search("Wind power")
     insight.broker.engine.replace_ontology(Ontology())
-    assert insight.ontology.search("Wind power") == insight.ontology.roots() == []
+    assert insight.search("Wind power") == insight.roots() == []
 
 
 def test_what_if_lists_an_owner_or_all(insight: InsightService) -> None:
@@ -275,7 +274,7 @@ def test_a_full_lane_refuses_questions(
         running = asyncio.create_task(insight.ask(question))
         await asyncio.to_thread(ready.wait, 10)
         with pytest.raises(BusyError, match="too many requests"):
-            await insight.ask(insight.ontology.roots)
+            await insight.ask(insight.roots)
         assert (await insight.ask(insight.backtest, {"query": NEVER})).scanned == 3
         assert returned == [True]
         finish.set()
