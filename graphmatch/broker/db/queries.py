@@ -17,7 +17,6 @@ from graphmatch.broker.db.tables import (
     publications,
     subscriptions,
 )
-from graphmatch.broker.models.findings import FailingSink
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import time_of
 
@@ -252,7 +251,7 @@ def counts(db: Connection) -> dict[str, int]:
     }
 
 
-def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
+def failing(db: Connection, whose: ColumnElement[bool]) -> Rows:
     """Return sinks with a failed attempt and no later delivery, of the subscriptions that live."""
     table, later = deliveries.c, deliveries.alias("later").c
     recovered = exists().where(
@@ -272,16 +271,7 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
         .group_by(table.subscription, table.host)
         .limit(10 * LISTED)
     )
-    return [
-        FailingSink(
-            str(row["subscription"]),
-            row["host"],
-            time_of(row["since"]),
-            int(row["attempts"]),
-            row["error"] or f"status {row['status']}",
-        )
-        for row in _all(db, query)
-    ]
+    return _all(db, query)
 
 
 def open_breakers(db: Connection, now: int) -> Rows:

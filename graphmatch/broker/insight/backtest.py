@@ -12,11 +12,11 @@ for each condition of the query, the query without this condition is matched too
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import islice
-from typing import TypeVar
+from typing import Any
 
 from graphmatch.broker.insight.conditions import conditions
 from graphmatch.broker.insight.subscription_health import lint_findings
@@ -26,17 +26,13 @@ from graphmatch.broker.service.backtester import Backtester, Timer
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.lint import Linter
-from graphmatch.report import MatchReport
 from semantic.errors import GraphMatchError, SubscriptionError
 
-T = TypeVar("T")
-EXPLAINED_BYTES = 2_000_000
-"""Maximum size of a publication whose matches are explained, in bytes of N-Triples.
-
-Explaining 2 MB takes a second.
-"""
+NEWEST, RELAXED = 10, 5
+"""Maximum numbers of matches and of relaxed matches in a result."""
 _QUERY = "subscription"
-"""Id of the tested query, and the place of its errors; relaxed queries have numbers."""
+"""Id of the tested query, and the place of its errors. The id of a relaxed query is its condition.
+"""
 
 
 @dataclass(slots=True)
@@ -50,8 +46,6 @@ class Scan:
     scanned, complete
         Number of publications yielded, and whether these were all. The attribute ``whole`` of the
         iterable, if it has one, tells whether the iterable was complete.
-    is_late
-        Whether the deadline stopped it.
     """
 
     publications: Iterable[StoredPublication]
@@ -59,11 +53,14 @@ class Scan:
     timer: Timer
     scanned: int = 0
     complete: bool = False
-    is_late: bool = False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.timer() >= self.until
 
     def __iter__(self) -> Iterator[StoredPublication]:
         for publication in self.publications:
-            self.is_late = self.timer() >= self.until
             if self.is_late:
                 return
             self.scanned += 1
@@ -91,17 +88,17 @@ class ItemRef(PublicationRef):
 class Hit(ItemRef):
     """A publication that a query matches."""
 
-    because: list[str]
-    """The reasons, if there was time to find them."""
+    because: tuple[str, ...] = ()
+    """The reasons; empty if there was no time to find them."""
 
 
 class RelaxedMatch(ItemRef):
     """A publication that a query would match without one of its conditions."""
 
     condition: str
-    failure: str
+    failure: str = ""
     """The first failure of the whole query; empty if there was no time to find it."""
-    but: str
+    but: str = ""
     """The difference between the nearest triple and the query."""
 
 
@@ -154,10 +151,7 @@ def backtest(
     engine: Engine,
     query: str,
     publications: Iterable[StoredPublication],
-    *,
     limit_seconds: float,
-    newest: int = 10,
-    near: int = 5,
     backtester: Backtester | None = None,
 ) -> BacktestResult:
     """Return the matches that `Engine.filter` would find in stored publications.
@@ -168,9 +162,6 @@ def backtest(
         Publications, the newest first.
     limit_seconds
         Time limit of the backtest.
-    newest, near
-        Maximum numbers of matches and relaxed matches in the result. With ``near=0``, the backtest
-        does not look for relaxed matches and is faster.
     backtester
         Backtester of this engine, to reuse in several backtests. By default, a new one.
 
@@ -191,15 +182,13 @@ def backtest(
     """
     backtester = backtester or Backtester(engine)
     scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
-    engine.parser.query(_QUERY, query)  # Conditions are those of a valid query.
-    parts = list(conditions(query).items()) if near else []
-    queries = [(_QUERY, query), *((str(n), rest) for n, (_, rest) in enumerate(parts))]
-    with backtester.subscribed(queries) as (engine, refused):
+    parts = conditions(engine.parser.query(_QUERY, query), engine.ontology.prefixes)
+    with backtester.subscribed([(_QUERY, query), *parts.items()]) as (engine, refused):
         if _QUERY in refused:
             raise SubscriptionError(refused[_QUERY])
-        matched, scanned, relaxed = Counter[date](), Counter[date](), Counter[int]()
-        hits: list[tuple[StoredPublication, MatchReport]] = []
-        close: defaultdict[int, list[StoredPublication]] = defaultdict(list)
+        matched, scanned, relaxed = Counter[date](), Counter[date](), Counter[str]()
+        hits: list[StoredPublication] = []
+        close: defaultdict[str, list[StoredPublication]] = defaultdict(list)
         undecided = failed = 0
         for publication, report in backtester.reports(scan):
             day = publication.received.date()
@@ -208,23 +197,45 @@ def backtest(
             failed += any(item.what.startswith(f"{_QUERY}: ") for item in report.problems)
             if _QUERY in report.subscriptions:
                 matched[day] += 1
-                if len(hits) < newest:
-                    hits.append((publication, report))
+                if len(hits) < NEWEST:
+                    hits.append(publication)
                 continue
-            for number in map(int, report.subscriptions):
-                relaxed[number] += 1
-                if len(close[number]) < near:
-                    close[number].append(publication)
-        rarest = sorted(relaxed, key=lambda number: (relaxed[number], number))
+            for condition in report.subscriptions:
+                relaxed[condition] += 1
+                if len(close[condition]) < RELAXED:
+                    close[condition].append(publication)
+        omitted: list[str] = []
+        if not scan.complete and scan.is_late:
+            omitted.append(f"the time limit of {limit_seconds:g} s")
+
+        def explained(publication: StoredPublication) -> dict[str, Any]:
+            """Return the fields of a match or relaxed match; with reasons if time is left."""
+            backtester.at(publication)
+            if scan.is_late:
+                omitted.append("reasons for which there was no time")
+                return publication.fields
+            try:
+                explanation = engine.explain(_QUERY, publication.read())
+            except GraphMatchError:
+                omitted.append("reasons that exceed the limits of a query")
+                return publication.fields
+            return publication.fields | {
+                "because": distinct_reasons(explanation.evidence),
+                "failure": explanation.failure,
+                "but": explanation.nearest[0].why if explanation.nearest else "",
+            }
+
+        rarest = sorted(filter(relaxed.get, parts), key=lambda condition: relaxed[condition])
         nearest: dict[str, tuple[StoredPublication, str]] = {}
-        for number in rarest:
-            for publication in close[number]:
-                nearest.setdefault(publication.id, (publication, parts[number][0]))
+        for condition in rarest:
+            for publication in close[condition]:
+                nearest.setdefault(publication.id, (publication, condition))
+        newest = [Hit(**explained(hit)) for hit in hits]
+        misses = [
+            RelaxedMatch(**explained(miss), condition=condition)
+            for miss, condition in islice(nearest.values(), RELAXED)
+        ]
         linter = Linter(engine.ontology, duplicates=False)
-        explainer = _Explainer(backtester, engine, scan.until)
-        newest_hits = [explainer.hit(*hit) for hit in hits]
-        misses = [explainer.relaxed_match(*miss) for miss in islice(nearest.values(), near)]
-        limits = [f"the time limit of {limit_seconds:g} s"] if scan.is_late else []
         return BacktestResult(
             query=query,
             findings=[*lint_findings(linter, engine.subscription(_QUERY), {})],
@@ -236,47 +247,8 @@ def backtest(
             days=[
                 Day(day=d, matched=matched[d], scanned=scanned[d]) for d in sorted(scanned)[::-1]
             ],
-            newest=newest_hits,
-            relaxations=[RelaxedCondition(condition=parts[n][0], count=relaxed[n]) for n in rarest],
+            newest=newest,
+            relaxations=[RelaxedCondition(condition=c, count=relaxed[c]) for c in rarest],
             relaxed_matches=misses,
-            truncated=limits + sorted(explainer.omissions),
+            truncated=list(dict.fromkeys(omitted)),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Explainer:
-    """Explains matches until a deadline, and records `omissions`."""
-
-    backtester: Backtester
-    engine: Engine
-    until: float
-    omissions: set[str] = field(default_factory=set)
-
-    def hit(self, publication: StoredPublication, report: MatchReport) -> Hit:
-        """Return a match with its reasons."""
-        evidence = self._explained(publication, lambda: self.engine.evidence(report, (_QUERY,)))
-        because = distinct_reasons(evidence[_QUERY]) if evidence else []
-        return Hit(**publication.fields, because=because)
-
-    def relaxed_match(self, publication: StoredPublication, condition: str) -> RelaxedMatch:
-        """Return a relaxed match with the first failure of the query."""
-        self.backtester.at(publication)
-        explanation = self._explained(
-            publication, lambda: self.engine.explain(_QUERY, publication.read())
-        )
-        but = explanation.nearest[0].why if explanation and explanation.nearest else ""
-        failure = explanation.failure if explanation else ""
-        return RelaxedMatch(**publication.fields, condition=condition, failure=failure, but=but)
-
-    def _explained(self, publication: StoredPublication, explain: Callable[[], T]) -> T | None:
-        """Explain a small publication if time is left."""
-        if len(publication.text) > EXPLAINED_BYTES:
-            self.omissions.add(f"reasons in publications of more than {EXPLAINED_BYTES:,} bytes")
-        elif self.backtester.timer() >= self.until:
-            self.omissions.add("reasons for which there was no time")
-        else:
-            try:
-                return explain()
-            except GraphMatchError:
-                self.omissions.add("reasons that exceed the limits of a query")
-        return None

@@ -65,10 +65,9 @@ def readable(original: Reasons, prefixes: Mapping[str, str]) -> Reasons:
     """Return reasons for readers: IRIs have prefixes, and the publication is “the item”."""
 
     def shorten(iri: re.Match[str]) -> str:
-        if iri[1] == original.publication:
-            return "the item"
         with suppress(ValueError):  # It is not an IRI but text in a literal.
             return compact(NamedNode(iri[1]), prefixes)
         return iri[0]
 
-    return Reasons.model_validate_json(_IRI.sub(shorten, original.model_dump_json()))
+    text = original.model_dump_json().replace(f"<{original.publication}>", "the item")
+    return Reasons.model_validate_json(_IRI.sub(shorten, text))

@@ -10,44 +10,43 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ctypes import CDLL
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import func, select
 
-from graphmatch.broker.app.errors import BusyError, InvalidRequestError
+from graphmatch.broker.app.errors import BusyError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import dead_letters, subscriptions
 from graphmatch.broker.insight import query_by_example as example
 from graphmatch.broker.insight import views
-from graphmatch.broker.insight.backtest import BacktestResult, backtest
+from graphmatch.broker.insight.backtest import BacktestResult, Scan, backtest
 from graphmatch.broker.insight.explanations import Reasons, readable, reasons
-from graphmatch.broker.insight.query_by_example import Fact, FactCounts, FactHierarchies
-from graphmatch.broker.insight.subscription_health import broker_findings, health
-from graphmatch.broker.insight.views import Graph, OntologyBrowser, TermPage, TermView
+from graphmatch.broker.insight.query_by_example import FactHierarchies
+from graphmatch.broker.insight.subscription_health import (
+    broker_findings,
+    sink_findings,
+    subscription_findings,
+)
 from graphmatch.broker.insight.what_if import LISTED, Difference, what_if
-from graphmatch.broker.models.findings import HealthReport
+from graphmatch.broker.models.findings import FindingKind, HealthReport
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.broker import Broker
-from graphmatch.engine import Engine
 from semantic.errors import GraphMatchError, OntologyError, Place, Problem
 from semantic.ontology.ontology import Ontology
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, RowMapping
 
-PREVIEW_SECONDS, BACKTEST_SECONDS = 1.5, 8.0
-FACTS_SECONDS, WHAT_IF_SECONDS, HEALTH_SECONDS = 1.5, 10.0, 2.0
+PREVIEW_SECONDS, BACKTEST_SECONDS, FACTS_SECONDS, WHAT_IF_SECONDS = 1.5, 8.0, 1.5, 10.0
 """Time limits in seconds; the last publication may exceed them."""
 WAITING, WAITING_LONG = 20, 4
 """Maximum numbers of short and of long questions that run or wait."""
-LONG_SECONDS = 1.0
-"""Return memory to the system after questions that take longer, in seconds."""
 BACKTEST_PUBLICATIONS, BACKTEST_BYTES = 100_000, 10_000_000_000
 """Maximum number and total size of the publications of a backtest."""
 EXAMINED = 10_000
@@ -57,8 +56,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(NamedTuple):
     """An uploaded file."""
 
     name: str
@@ -74,23 +72,15 @@ class Lane:
     waiting: int = 0
 
 
-class _Tools:
-    """The objects that serve one engine with one ontology."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.ontology = engine, engine.ontology
-        self.backtester = Backtester(engine)
-        self.browser = OntologyBrowser(engine.ontology)
-
-
-@dataclass(slots=True)
 class InsightService:
     """Questions to the engine and the store of a broker."""
 
-    broker: Broker
-    short: Lane = field(default_factory=lambda: Lane(WAITING, asyncio.Semaphore(2)))
-    long: Lane = field(default_factory=lambda: Lane(WAITING_LONG, asyncio.Semaphore(1)))
-    _cached: _Tools | None = None
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.short = Lane(WAITING, asyncio.Semaphore(2))
+        self.long = Lane(WAITING_LONG, asyncio.Semaphore(1))
+        self._backtester = Backtester(broker.engine)
+        self._roots, self._labels = lru_cache(1)(views.roots), lru_cache(1)(views.labels)
 
     async def ask(self, question: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a question in a thread.
@@ -105,21 +95,13 @@ class InsightService:
             what, remedy = "too many requests are running", "Try again in a few seconds."
             raise BusyError(Problem(what, Place("the broker"), remedy))
         lane.waiting += 1
-        begin = perf_counter()
         try:
             async with lane.turns:
                 return await asyncio.to_thread(question, *args, **options)
         finally:
             lane.waiting -= 1
-            if perf_counter() - begin > LONG_SECONDS:
+            if lane is self.long:
                 await asyncio.to_thread(return_memory)
-
-    @property
-    def _tools(self) -> _Tools:
-        engine, cached = self.broker.engine, self._cached
-        if cached is None or cached.engine is not engine or cached.ontology is not engine.ontology:
-            self._cached = cached = _Tools(engine)
-        return cached
 
     # -- backtests --------------------------------------------------------------------------
 
@@ -136,44 +118,31 @@ class InsightService:
         SubscriptionError
             If the query is not a valid subscription.
         InvalidRequestError
-            If the definition is invalid or empty.
+            If the definition is invalid.
         """
+        query, engine = self.broker.subscriptions.sparql(definition), self.broker.engine
         recent = queries.Recent(self.broker.store, root=root)
-        return self._backtest(definition, self._tools.backtester, recent, PREVIEW_SECONDS)
+        return backtest(engine, query, recent, PREVIEW_SECONDS, self._backtester)
 
     def backtest(self, definition: Mapping[str, Any], root: str = "") -> BacktestResult:
         """Return its matches among all stored publications, as far as time permits.
 
-        Errors are those of `preview`.
+        Errors are those of `preview`. Previews do not wait for it.
         """
+        query, engine = self.broker.subscriptions.sparql(definition), self.broker.engine
         stored = queries.Recent(self.broker.store, BACKTEST_PUBLICATIONS, BACKTEST_BYTES, root=root)
-        backtester = Backtester(self.broker.engine)  # Previews do not wait for it.
-        return self._backtest(definition, backtester, stored, BACKTEST_SECONDS)
+        return backtest(engine, query, stored, BACKTEST_SECONDS)
 
-    def _backtest(
-        self,
-        definition: Mapping[str, Any],
-        backtester: Backtester,
-        stored: queries.Recent,
-        seconds: float,
-    ) -> BacktestResult:
-        query = self.broker.subscriptions.sparql(definition)
-        if not query.strip():
-            problem = Problem("nothing is asked for yet", Place("subscription"), "Write a query.")
-            raise InvalidRequestError(problem)
-        engine = self.broker.engine
-        return backtest(engine, query, stored, limit_seconds=seconds, backtester=backtester)
-
-    # -- query by example -------------------------------------------------------------------
+    # -- one publication --------------------------------------------------------------------
 
     def facts(self, publication: StoredPublication, *, count: bool = True) -> FactHierarchies:
         """Return the facts of a publication with the steps up from each, counted if wanted."""
-        engine = self.broker.engine
+        engine, backtester = self.broker.engine, self._backtester
         groups = example.hierarchies(engine, publication)
-        counted = FactCounts(scanned=0, complete=False)
-        if count:
-            counted = self._counted(chain.from_iterable(groups))
-        return example.describe(engine.ontology, publication, groups, counted)
+        recent = queries.Recent(self.broker.store)
+        scan = Scan(recent, backtester.timer() + FACTS_SECONDS, backtester.timer)
+        counts = example.count_facts(backtester, chain.from_iterable(groups), scan) if count else {}
+        return example.describe(engine.ontology, publication, groups, counts, scan)
 
     def query_of(self, publication: StoredPublication, keys: Iterable[str]) -> str:
         """Return the query for the facts with some keys; empty if there are none."""
@@ -182,44 +151,33 @@ class InsightService:
         facts = [step for step in steps if step.key in chosen]
         return example.query_of(facts, engine.ontology.prefixes) if facts else ""
 
-    def _counted(self, steps: Iterable[Fact]) -> FactCounts:
-        recent, backtester = queries.Recent(self.broker.store), self._tools.backtester
-        return example.count_facts(backtester, steps, recent, limit_seconds=FACTS_SECONDS)
-
-    # -- one publication --------------------------------------------------------------------
-
     def reasons(self, id: str, query: str, publication: StoredPublication) -> Reasons:
         """Return why a subscription matches a publication, or which condition fails first."""
-        return reasons(self._tools.backtester, id, query, publication)
+        return reasons(self._backtester, id, query, publication)
 
     def why(self, query: str, publication: StoredPublication) -> Reasons:
         """Return the same with readable texts."""
         prefixes = self.broker.engine.ontology.prefixes
         return readable(self.reasons("it", query, publication), prefixes)
 
-    def graph(self, publication: StoredPublication) -> Graph:
+    def graph(self, publication: StoredPublication) -> views.Graph:
         """Return the triples of a publication, and those that the ontology adds."""
         return views.publication_graph(self.broker.engine, publication)
 
     # -- the ontology -----------------------------------------------------------------------
 
-    def roots(self) -> list[TermView]:
+    def roots(self) -> list[views.TermView]:
         """Return the terms of the ontology without a broader term."""
-        return self._tools.browser.roots
+        return self._roots(self.broker.engine.ontology)
 
-    def children(self, iri: str) -> list[TermView]:
+    def children(self, iri: str) -> list[views.TermView]:
         """Return the terms directly below a term."""
-        return self._tools.browser.children(iri)
+        return views.children(self.broker.engine.ontology, iri)
 
-    def search(self, text: str, limit: int = views.MAX_TERMS) -> list[TermView]:
+    def search(self, text: str, limit: int = views.MAX_TERMS) -> list[views.TermView]:
         """Return the terms with a label that contains a text."""
-        return self._tools.browser.search(text, limit)
-
-    def term_page(self, iri: str) -> TermPage | None:
-        """Return the page of a term; ``None`` if the ontology does not have it."""
-        browser = self._tools.browser
-        fact = browser.fact(iri)
-        return None if fact is None else browser.page(fact, self._counted([fact]))
+        ontology = self.broker.engine.ontology
+        return views.search(ontology, self._labels(ontology), text, limit)
 
     def what_if(
         self, files: Sequence[Upload], owner: int | None = None, root: str = ""
@@ -255,7 +213,7 @@ class InsightService:
             Whether to report faults of the broker too: feeds, dead letters, and the disk.
         """
         store = self.broker.store
-        rows, count, sinks, feeds, records = store.read_now(
+        rows, count, sinks, feeds, letters = store.read_now(
             lambda db: (
                 queries.living(db, whose, EXAMINED),
                 queries.how_many(db, whose),
@@ -264,17 +222,11 @@ class InsightService:
                 db.scalar(select(func.count()).select_from(dead_letters)) or 0,
             )
         )
-        problem = "the last fetch failed"
-        failing = {f["url"]: f.get("problem") or problem for f in feeds if f.get("errors")}
-        others = broker_findings(failing, records, store.free_bytes)
-        findings = health(
-            self.broker.engine,
-            rows,
-            now=self.broker.clock(),
-            sinks=sinks,
-            others=others if includes_broker else (),
-            limit_seconds=HEALTH_SECONDS,
-        )
+        others = broker_findings(feeds, letters, store.free_bytes) if includes_broker else ()
+        examined = subscription_findings(self.broker.engine, rows, self.broker.clock())
+        order = list(FindingKind)
+        findings = [*others, *sink_findings(sinks, rows), *examined]
+        findings.sort(key=lambda finding: order.index(finding.kind))
         known = {id for finding in findings for id in finding.subscriptions}
         return HealthReport(
             findings=findings,

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
@@ -31,7 +31,7 @@ from graphmatch.enrichment import Entailment
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Term, compact, expanded
-from semantic.vocabulary import DCTERMS, PREFIXES, RESERVED, RSS, TYPE, XSD
+from semantic.vocabulary import DC, DCTERMS, PREFIXES, RESERVED, TYPE
 
 LANGUAGE = "en"
 """Language of labels and of the page."""
@@ -40,12 +40,9 @@ MAX_FACTS = 200
 SHOWN_FACTS = 30
 """Maximum number of facts of an item that are shown with their generalisations."""
 VALUE_CHARACTERS = 100
-"""Maximum length of a text that is a fact."""
-_STEPS = 2
-"""Maximum number of properties from an item to a value, without those of blank nodes between."""
-_MAX_STEPS = 50
-"""Maximum number of properties from an item to a value, with those of blank nodes."""
-_INTEGER = re.compile(r"-?[0-9]+")
+"""Maximum length of a text or IRI that is a fact."""
+_MAX_STEPS = 3
+"""Maximum number of properties from an item to a value."""
 _LOCAL_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 
@@ -63,26 +60,25 @@ _UNIQUE = frozenset(
 
 
 class Sort(Enum):
-    """The kinds of facts, in the order of the patterns in a query."""
+    """The kinds of facts, in the order in which they are shown."""
 
-    TYPE = "type"
     CONCEPT = "concept"
     CATEGORY = "category"
     AUTHOR = "author"
     PUBLISHER = "publisher"
     LANGUAGE = "language"
     VALUE = "value"
+    TYPE = "type"
 
 
-_ORDER = {sort: number for number, sort in enumerate(Sort)}
-_PROPERTIES = {
-    Sort.TYPE: "rdf:type",
-    Sort.CATEGORY: "dc:subject",
-    Sort.AUTHOR: "dc:creator dcterms:creator foaf:maker dc:contributor",
-    Sort.PUBLISHER: "dc:publisher dcterms:publisher dcterms:isPartOf",
-    Sort.LANGUAGE: "dc:language dcterms:language",
+_SORTS = {
+    TYPE: Sort.TYPE,
+    DC["subject"]: Sort.CATEGORY,
+    **dict.fromkeys(_terms("dc:creator dcterms:creator foaf:maker dc:contributor"), Sort.AUTHOR),
+    **dict.fromkeys(_terms("dc:publisher dcterms:publisher dcterms:isPartOf"), Sort.PUBLISHER),
+    **dict.fromkeys(_terms("dc:language dcterms:language"), Sort.LANGUAGE),
 }
-_SORTS = {property_: sort for sort, names in _PROPERTIES.items() for property_ in _terms(names)}
+"""The sort of the facts of a property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,6 @@ class Fact:
 
         Examples
         --------
-        >>> from semantic.vocabulary import DC
         >>> print(Fact((DC["subject"],), Literal("Food"), Sort.CATEGORY).pattern())
         ?item dc:subject "Food" .
         >>> print(Fact((DCTERMS["subject"],), NamedNode("urn:a"), Sort.CONCEPT, True).pattern())
@@ -155,24 +150,18 @@ class FactHierarchies(Scanned):
     facts: list[FactHierarchy]
 
 
-class FactCounts(Scanned):
-    """Numbers of examined publications that have each of some facts."""
-
-    counts: tuple[int, ...] = ()
-
-
 def facts(engine: Engine, publication: Publication) -> list[Fact]:
     """Return the facts of a feed item, or of another publication about one thing.
 
     Examples
     --------
-    >>> from semantic.vocabulary import DC
+    >>> from semantic.vocabulary import RSS
     >>> item = NamedNode("http://e/1")
     >>> triples = [(item, TYPE, RSS["item"]), (item, DC["subject"], Literal("Food"))]
     >>> for fact in facts(Engine(), Publication.of("http://e/1", triples)):
     ...     print(fact.sort.value, "|", fact.pattern())
-    type | ?item a rss:item .
     category | ?item dc:subject "Food" .
+    type | ?item a rss:item .
     """
     by_subject: defaultdict[Term, dict[NamedNode, list[Term]]] = defaultdict(dict)
     for subject, property_, object_ in engine.enrich(publication).visible_to_all:
@@ -181,20 +170,18 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
     ontology = engine.ontology
     values = _values(_topic(publication, ontology), by_subject, ontology)
     candidates = (Fact(path, value, _sort(path, value, ontology)) for path, value in values)
+    order = list(Sort)
     distinct = dict.fromkeys(islice(candidates, MAX_FACTS))
-    return sorted(distinct, key=lambda fact: _ORDER[fact.sort])
+    return sorted(distinct, key=lambda fact: order.index(fact.sort))
 
 
 def _topic(publication: Publication, ontology: Ontology) -> Term:
-    """Return the item, the subject with the publication's IRI, or the first root."""
-    triples = publication.triples
-    items = [s for s, p, o in triples if p == TYPE and o == RSS["item"]]
-    subjects = dict.fromkeys(s for s, _, _ in triples)
-    if not items and publication.graph_name() in subjects:
-        items = [publication.graph_name()]
-    objects = {o for s, _, o in triples if o != s}
+    """Return the subject with the publication's IRI, or the first root."""
+    subjects = dict.fromkeys(s for s, _, _ in publication.triples)
+    objects = {o for s, _, o in publication.triples if o != s}
+    named = subjects.keys() & {publication.graph_name()}
     roots = (subject for subject in subjects if subject not in objects)
-    return ontology.root(next(chain(items, roots, subjects)))
+    return ontology.root(next(chain(named, roots, subjects)))
 
 
 def _values(
@@ -219,13 +206,10 @@ def _values(
         for value in objects:
             if value in implied:
                 continue
-            if isinstance(value, NamedNode | Literal) and (
-                isinstance(value, NamedNode) or len(value.value) <= VALUE_CHARACTERS
-            ):
+            if isinstance(value, NamedNode | Literal) and len(value.value) <= VALUE_CHARACTERS:
                 yield extended, value
-            steps = _STEPS + sum(isinstance(node, BlankNode) for node in (*passed, value))
-            is_end = property_ == TYPE or value in passed
-            if not is_end and len(extended) < min(steps, _MAX_STEPS):
+            is_end = property_ == TYPE or value in passed or len(extended) == _MAX_STEPS
+            if not is_end:
                 yield from _values(value, by_subject, ontology, extended, passed)
 
 
@@ -278,39 +262,32 @@ def generalisations(engine: Engine, fact: Fact) -> list[Fact]:
     return list(dict.fromkeys(steps))
 
 
-def count_facts(
-    backtester: Backtester,
-    steps: Iterable[Fact],
-    publications: Iterable[StoredPublication],
-    *,
-    limit_seconds: float,
-) -> FactCounts:
-    """Count the publications that have each of some facts, in one pass, the newest first.
+def count_facts(backtester: Backtester, facts: Iterable[Fact], scan: Scan) -> dict[str, int]:
+    """Count the publications that have each of some facts, by the keys of the facts.
 
     Examples
     --------
     >>> from datetime import UTC, datetime
-    >>> from semantic.vocabulary import DC
-    >>> line, food = b'<urn:1> <http://purl.org/dc/elements/1.1/subject> "Food" .', Literal("Food")
+    >>> line = b'<urn:1> <http://purl.org/dc/elements/1.1/subject> "Food" .'
     >>> stored = [StoredPublication("urn:1", line, datetime(2026, 1, 1, tzinfo=UTC))]
-    >>> steps = [Fact((DC["subject"],), value, Sort.CATEGORY) for value in (food, Literal("x"))]
-    >>> count_facts(Backtester(Engine()), steps, stored, limit_seconds=1)
-    FactCounts(scanned=1, complete=True, counts=(1, 0))
+    >>> backtester, subject = Backtester(Engine()), (DC["subject"],)
+    >>> facts = [Fact(subject, Literal(text), Sort.CATEGORY) for text in ("Food", "x")]
+    >>> scan = Scan(stored, backtester.timer() + 1, backtester.timer)
+    >>> [*count_facts(backtester, facts, scan).values()], scan.scanned, scan.complete
+    ([1, 0], 1, True)
     """
-    scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
-    queries = [(str(number), query_of([step])) for number, step in enumerate(steps)]
-    counts = [0] * len(queries)
-    with backtester.subscribed(queries):
+    queries = {fact.key: query_of([fact]) for fact in facts}
+    counts = dict.fromkeys(queries, 0)
+    with backtester.subscribed(queries.items()):
         for _, report in backtester.reports(scan):
-            for number in map(int, report.subscriptions):
-                counts[number] += 1
-    return FactCounts(counts=tuple(counts), scanned=scan.scanned, complete=scan.complete)
+            for key in report.subscriptions:
+                counts[key] += 1
+    return counts
 
 
 def hierarchies(engine: Engine, publication: StoredPublication) -> list[list[Fact]]:
-    """Return the first facts of a publication, each with its generalisations; types come last."""
+    """Return the first facts of a publication, each with its generalisations."""
     shown = facts(engine, publication.read())[:SHOWN_FACTS]
-    shown.sort(key=lambda fact: fact.sort is Sort.TYPE)
     return [generalisations(engine, fact) for fact in shown]
 
 
@@ -318,10 +295,16 @@ def describe(
     ontology: Ontology,
     publication: StoredPublication,
     groups: Iterable[Sequence[Fact]],
-    counted: FactCounts,
+    counts: Mapping[str, int],
+    scan: Scan,
 ) -> FactHierarchies:
-    """Return the hierarchies of a publication with labels and counts, common facts last."""
-    counts = chain(counted.counts, repeat(None))
+    """Return the hierarchies of a publication with labels, common facts last.
+
+    Parameters
+    ----------
+    counts
+        The result of `count_facts` for `scan`; empty if the facts were not counted.
+    """
     result: list[FactHierarchy] = []
     for steps in groups:
         views = [
@@ -330,17 +313,17 @@ def describe(
                 label=label_of(ontology, fact.value),
                 property=" / ".join(label_of(ontology, property_) for property_ in fact.path),
                 pattern=fact.pattern(prefixes=ontology.prefixes),
-                count=count,
+                count=counts.get(fact.key),
             )
-            for fact, count in zip(steps, counts, strict=False)
+            for fact in steps
         ]
-        common = views[0].count == counted.scanned
+        common = views[0].count == scan.scanned
         result.append(FactHierarchy(sort=steps[0].sort, common=common, steps=views))
     return FactHierarchies(
         publication=PublicationRef(**publication.fields),
         facts=sorted(result, key=lambda fact: fact.common),
-        scanned=counted.scanned,
-        complete=counted.complete,
+        scanned=scan.scanned,
+        complete=scan.complete,
     )
 
 
@@ -353,11 +336,11 @@ def query_of(facts: Iterable[Fact], prefixes: Mapping[str, str] = PREFIXES) -> s
     Parameters
     ----------
     prefixes
-        Prefixes for IRIs, for example those of an ontology. The query declares those that it uses.
+        Prefixes for IRIs, such as those of an ontology. The query declares those that it uses.
 
     Examples
     --------
-    >>> from semantic.vocabulary import DC
+    >>> from semantic.vocabulary import RSS
     >>> chosen = [Fact((DC["subject"],), Literal("Food"), Sort.CATEGORY)]
     >>> print(query_of([*chosen, Fact((TYPE,), RSS["item"], Sort.TYPE)]))
     PREFIX dc: <http://purl.org/dc/elements/1.1/>
@@ -369,23 +352,14 @@ def query_of(facts: Iterable[Fact], prefixes: Mapping[str, str] = PREFIXES) -> s
       ?item dc:subject "Food" .
     }
     """
-    known = {**prefixes, "gm": PREFIXES["gm"]}
-    distinct = {fact.pattern(): fact for fact in facts}
-    chosen = sorted(distinct.values(), key=lambda fact: (_ORDER[fact.sort], fact.pattern()))
-    body = "\n".join(f"  {fact.pattern(number, known)}" for number, fact in enumerate(chosen, 1))
-    used = (name for name in sorted(known) if re.search(rf"(?<![\w.-]){re.escape(name)}:", body))
-    head = "".join(f"PREFIX {name}: <{known[name]}>\n" for name in used)
+    chosen = sorted(set(facts), key=Fact.pattern)
+    body = "\n".join(f"  {fact.pattern(number, prefixes)}" for number, fact in enumerate(chosen, 1))
+    used = (name for name in sorted(prefixes) if re.search(rf"(?<![\w.-]){re.escape(name)}:", body))
+    head = "".join(f"PREFIX {name}: <{prefixes[name]}>\n" for name in used)
     return f"{head}\nSELECT DISTINCT ?item\nWHERE {{\n{body}\n}}".lstrip()
 
 
 def _written(term: NamedNode | Literal, prefixes: Mapping[str, str]) -> str:
     """Write a term, with a prefix if the local name is valid in each syntax."""
-    if isinstance(term, NamedNode):
-        name = compact(term, prefixes)
-        _, _, local = name.partition(":")
-        return name if _LOCAL_NAME.fullmatch(local) else str(term)
-    if term.datatype == XSD["integer"] and _INTEGER.fullmatch(term.value):
-        return term.value
-    if term.language is not None or term.datatype == XSD["string"]:
-        return str(term)
-    return f"{Literal(term.value)}^^{_written(term.datatype, prefixes)}"
+    name = compact(term, prefixes) if isinstance(term, NamedNode) else ""
+    return name if _LOCAL_NAME.fullmatch(name.partition(":")[2]) else str(term)

@@ -11,52 +11,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
-from graphmatch.broker.models.findings import FailingSink, Finding, FindingKind
+from graphmatch.broker.models.findings import Finding, FindingKind
 from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
-from graphmatch.lint import Linter
+from graphmatch.lint import CODES, Linter
 from graphmatch.matcher import UnknownSubscriptionError
 from graphmatch.subscription import Subscription
 from semantic.errors import plural
 
+Rows: TypeAlias = Sequence[Mapping[Any, Any]]
+LIMIT_SECONDS = 2.0
+"""Time limit of the linter in seconds."""
 SILENCE = timedelta(days=30)
 """Report a subscription that has not matched for this time."""
 LOW_DISK_BYTES = 1_000_000_000
 """A disk with fewer free bytes is almost full."""
-_NEVER = frozenset(
-    {
-        *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
-        *("invalid-literal", "invalid-regex", "contradictory-filters"),
-    }
-)
+_NEVER = frozenset(CODES) - {"duplicate", "matches-everything", "not-examined"}
 """Codes of warnings about subscriptions that, entirely or in part, can never match."""
 
 
-def health(
-    engine: Engine,
-    rows: Sequence[Mapping[Any, Any]],
-    *,
-    now: datetime,
-    sinks: Iterable[FailingSink] = (),
-    others: Iterable[Finding] = (),
-    limit_seconds: float = 2.0,
-    timer: Timer = perf_counter,
-) -> list[Finding]:
-    """Return the probable faults of subscriptions, sinks and the broker, the most urgent first.
+def subscription_findings(
+    engine: Engine, rows: Rows, now: datetime, timer: Timer = perf_counter
+) -> Iterator[Finding]:
+    """Yield the probable faults of subscriptions. The linter needs about 0.5 ms for each query.
 
     Parameters
     ----------
     rows
         Rows of the store with the subscriptions to examine (`queries.living`).
-    sinks
-        Sinks whose deliveries fail.
-    others
-        Other findings for the result (`broker_findings`).
-    limit_seconds
-        Time limit of the linter, which needs about 0.5 ms for each query.
 
     Examples
     --------
@@ -64,30 +49,28 @@ def health(
     >>> engine = Engine()
     >>> engine.subscribe("1", "ASK { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
     >>> row = {"number": 1, "id": "alice", "created_at": 0, "last_matched_at": None}
-    >>> for finding in health(engine, [row], now=datetime(1970, 3, 1, tzinfo=UTC)):
+    >>> now = datetime(1970, 3, 1, tzinfo=UTC)
+    >>> for finding in subscription_findings(engine, [row], now):
     ...     print(finding.kind.value, finding.subscriptions, finding.text)
     can never match ('alice',) ?d > 5 and ?d < 4 can't both hold
     has not matched ('alice',) no match in 59 days, since it began
     """
     ids = {str(row["number"]): str(row["id"]) for row in rows}
-    findings = [*others, *_of_sinks(sinks, ids)]
-    linter, until = Linter(engine.ontology), timer() + limit_seconds
+    linter, until = Linter(engine.ontology), timer() + LIMIT_SECONDS
     for place, row in enumerate(rows):
         if timer() >= until:
             text = f"there was no time to examine {plural(len(rows) - place, 'subscription')}"
-            findings.append(_finding(FindingKind.NOT_EXAMINED, text, "Try again later."))
-            break
+            yield _finding(FindingKind.NOT_EXAMINED, text, "Try again later.")
+            return
         with suppress(UnknownSubscriptionError):  # It may have ended meanwhile.
-            findings += lint_findings(linter, engine.subscription(str(row["number"])), ids)
+            yield from lint_findings(linter, engine.subscription(str(row["number"])), ids)
             last = row["last_matched_at"]
             silence = now - time_of(last or row["created_at"])
             if silence >= SILENCE:
                 when = f"since {time_of(last):%Y-%m-%d}" if last else "since it began"
                 text = f"no match in {silence.days} days, {when}"
                 remedy = "Test it on stored publications, or end it."
-                findings.append(_finding(FindingKind.SILENT, text, remedy, row["id"]))
-    order = list(FindingKind)
-    return sorted(findings, key=lambda finding: order.index(finding.kind))
+                yield _finding(FindingKind.SILENT, text, remedy, row["id"])
 
 
 def lint_findings(
@@ -109,14 +92,14 @@ def _finding(kind: FindingKind, text: str, remedy: str, *ids: str, code: str = "
 
 
 def broker_findings(
-    feeds: Mapping[str, str], dead_letters: int, free_bytes: int | None
+    feeds: Iterable[Mapping[str, Any]], dead_letters: int, free_bytes: int | None
 ) -> Iterator[Finding]:
     """Yield the probable faults of the broker.
 
     Parameters
     ----------
     feeds
-        Addresses of feeds that cannot be read, with the problem of the last fetch.
+        The states of feeds (`queries.kept_feeds`).
     dead_letters
         Number of records that could not be processed.
     free_bytes
@@ -130,19 +113,31 @@ def broker_findings(
         text = f"{plural(dead_letters, 'record')} could not be processed in three attempts"
         remedy = "Read the errors of the dead letters, and fix the cause."
         yield _finding(FindingKind.DEAD_LETTERS, text, remedy)
-    for address, problem in feeds.items():
-        remedy = "Check the address of the feed."
-        yield _finding(FindingKind.FEED, f"{address} cannot be read: {problem}", remedy)
+    for feed in feeds:
+        if feed.get("errors"):
+            text = f"{feed['url']} cannot be read: {feed.get('problem') or 'the last fetch failed'}"
+            yield _finding(FindingKind.FEED, text, "Check the address of the feed.")
 
 
-def _of_sinks(sinks: Iterable[FailingSink], ids: Mapping[str, str]) -> Iterator[Finding]:
-    by_address: defaultdict[str, list[FailingSink]] = defaultdict(list)
-    for sink in filter(lambda sink: sink.subscription in ids, sinks):
-        by_address[sink.address].append(sink)
-    for address, group in by_address.items():
-        since, last = min(s.since for s in group), max(group, key=lambda s: s.since)
-        attempts = plural(sum(s.attempts for s in group), "attempt")
-        text = f"{address} has accepted nothing since {since:%Y-%m-%d %H:%M} UTC"
+def sink_findings(sinks: Rows, rows: Rows) -> Iterator[Finding]:
+    """Yield the sinks whose deliveries fail, each with its subscriptions.
+
+    Parameters
+    ----------
+    sinks, rows
+        Rows of the store with these sinks (`queries.failing`) and with the subscriptions.
+    """
+    ids = {row["number"]: row["id"] for row in rows}
+    hosts: defaultdict[str, list[Mapping[Any, Any]]] = defaultdict(list)
+    for sink in sinks:
+        if sink["subscription"] in ids:
+            hosts[sink["host"]].append(sink)
+    for host, group in hosts.items():
+        group.sort(key=lambda sink: sink["since"])
+        attempts = plural(sum(int(sink["attempts"]) for sink in group), "attempt")
+        since = f"{time_of(group[0]['since']):%Y-%m-%d %H:%M} UTC"
+        problem = group[-1]["error"] or f"status {group[-1]['status']}"
+        text = f"{host} has accepted nothing since {since}, {attempts}: {problem}"
         remedy = "Fix the sink, or choose another one for the subscription."
-        own = dict.fromkeys(ids[s.subscription] for s in group)
-        yield _finding(FindingKind.SINK, f"{text}, {attempts}: {last.response}", remedy, *own)
+        own = dict.fromkeys(ids[sink["subscription"]] for sink in group)
+        yield _finding(FindingKind.SINK, text, remedy, *own)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from graphmatch.broker.insight.backtest import Scan, Scanned
+from graphmatch.broker.insight.backtest import NEWEST, Scan, Scanned
 from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
 from graphmatch.broker.service.backtester import Timer
 from graphmatch.engine import Engine
@@ -16,8 +16,7 @@ from semantic.errors import Problem
 from semantic.ontology.ontology import Ontology
 from semantic.reading import SplitBy
 
-_Changes: TypeAlias = tuple[list[StoredPublication], list[StoredPublication]]
-"""Gained and lost publications of a subscription, the newest first."""
+_Refs: TypeAlias = list[PublicationRef]
 LISTED = 200
 """Maximum number of subscriptions, and of problems, in a result."""
 
@@ -53,7 +52,6 @@ def what_if(
     rows: Callable[[Sequence[str]], Mapping[str, Mapping[Any, Any]]],
     *,
     limit_seconds: float,
-    newest: int = 10,
     timer: Timer = perf_counter,
 ) -> Difference:
     """Return which subscriptions would gain or lose publications if the ontology were replaced.
@@ -71,8 +69,6 @@ def what_if(
     limit_seconds
         Time limit. Half of it is for matching with the old ontology. Publications that are not
         evaluated with the new ontology in time are not counted.
-    newest
-        Maximum number of gained publications, and of lost ones, to list for each subscription.
     """
     now = [utc_now()]
     problems: list[Problem] = []
@@ -89,33 +85,31 @@ def what_if(
     problems.clear()
     copy.replace_ontology(ontology)
     second = Scan((publication for publication, _ in before), begin + limit_seconds, timer)
-    gained_and_lost: dict[str, _Changes] = defaultdict(lambda: ([], []))
+    gained, lost = defaultdict[str, _Refs](list), defaultdict[str, _Refs](list)
     matches_before = matches_after = 0
     for publication, (_, old) in zip(second, before, strict=False):
         new = matches(publication)
         matches_before, matches_after = matches_before + len(old), matches_after + len(new)
         for id in new ^ old:
-            gained_and_lost[id][id in old].append(publication)
-    order = sorted(gained_and_lost, key=lambda id: (-sum(map(len, gained_and_lost[id])), id))
+            (lost if id in old else gained)[id].append(PublicationRef(**publication.fields))
+    order = sorted({*gained, *lost}, key=lambda id: (-len(gained[id]) - len(lost[id]), id))
     named = rows(order)
-
-    def change(id: str) -> ChangedSubscription:
-        gained, lost = gained_and_lost[id]
-        return ChangedSubscription(
-            subscription=named[id]["id"],
-            name=named[id]["name"],
-            gained=len(gained),
-            lost=len(lost),
-            newest_gained=[PublicationRef(**p.fields) for p in gained[:newest]],
-            newest_lost=[PublicationRef(**p.fields) for p in lost[:newest]],
-        )
-
     return Difference(
         scanned=second.scanned,
         complete=first.complete and second.complete,
         matches_before=matches_before,
         matches_after=matches_after,
         changed=len(order),
-        subscriptions=[change(id) for id in [i for i in order if i in named][:LISTED]],
+        subscriptions=[
+            ChangedSubscription(
+                subscription=named[id]["id"],
+                name=named[id]["name"],
+                gained=len(gained[id]),
+                lost=len(lost[id]),
+                newest_gained=gained[id][:NEWEST],
+                newest_lost=lost[id][:NEWEST],
+            )
+            for id in [id for id in order if id in named][:LISTED]
+        ],
         problems=problems[:LISTED],
     )

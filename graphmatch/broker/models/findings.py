@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
 
 from graphmatch.broker.models.stored_publication import Result
@@ -46,28 +44,3 @@ class HealthReport(Result):
     """Number of subscriptions that have not ended."""
     examined: int
     """Number of these that were examined, the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailingSink:
-    """A sink whose last deliveries failed.
-
-    Parameters
-    ----------
-    subscription
-        Id of the subscription.
-    address
-        Host or address of the sink.
-    since
-        Time since which all attempts have failed.
-    attempts
-        Number of these attempts.
-    response
-        Error or status of the last attempt.
-    """
-
-    subscription: str
-    address: str
-    since: datetime
-    attempts: int
-    response: str

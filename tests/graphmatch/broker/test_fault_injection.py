@@ -29,6 +29,7 @@ from graphmatch.broker.db.store import Store, StoreError
 from graphmatch.broker.db.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore
+from graphmatch.broker.insight import backtest as backtest_module
 from graphmatch.broker.insight.backtest import backtest
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
@@ -663,21 +664,16 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
             assert len(stored) == len(items)
             backtester = Backtester(engine)
             for row in await broker.rows(subscriptions):
-                trial = backtest(
-                    engine,
-                    row["query"],
-                    stored,
-                    limit_seconds=600,
-                    newest=len(stored),
-                    near=0,
-                    backtester=backtester,
-                )
+                trial = backtest(engine, row["query"], stored, 600, backtester)
                 assert trial.complete
                 tried = Counter(hit.id for hit in trial.newest)
                 assert tried == delivered[row["number"]], row["query"]
             return len(delivered), sum(count.total() for count in delivered.values())
 
-    return asyncio.run(main())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backtest_module, "NEWEST", len(items))
+        patch.setattr(backtest_module, "conditions", lambda *_: {})  # They take time.
+        return asyncio.run(main())
 
 
 def test_a_backtest_equals_the_deliveries(tmp_path: Path) -> None:
