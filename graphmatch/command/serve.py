@@ -344,7 +344,6 @@ def _serve(
     from graphmatch.broker.api.dependencies import LOOPBACK, ApiOptions
     from graphmatch.broker.app.assembly import started
     from graphmatch.broker.app.server import serve
-    from graphmatch.broker.metrics import event_log
 
     options = ApiOptions(
         local=serve_options.trusts_local,
@@ -352,14 +351,13 @@ def _serve(
         hosts=LOOPBACK | {serve_options.host} if serve_options.trusts_local else None,
         url=serve_options.url,
     )
-    log = None if session.verbosity.quiet else event_log()
 
     async def served() -> None:
         for one in serve_options.new_token or ():
             owner, _, scopes = one.partition(":")
             token = await broker.accounts.new_token(owner, scopes.split(","))
             session.out.print(f"{owner}: {token}", markup=False, soft_wrap=True)
-        async with started(broker, matcher, parts, options, log) as app:
+        async with started(broker, matcher, parts, options) as app:
             session.note(f"listening at {parts.base}, described at {parts.base}/docs")
             showing = asyncio.create_task(_show_samples(broker)) if serve_options.demo else None
             await serve(app, listening, lambda: bool(stops))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.sse import PAGE
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
-from graphmatch.broker.db.store import counted
+from graphmatch.broker.db.delivery_queries import add_delivery
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, subscriptions
 from graphmatch.broker.metrics import without_secrets
 from graphmatch.broker.models.delivery import DeliveriesPage, DeliveryView
@@ -55,42 +56,30 @@ async def list_deliveries(
     return DeliveriesPage(deliveries=views, next=next)
 
 
-async def _view(by: deps.Caller, number: int) -> DeliveryView:
+@router.get("/deliveries/{number}", summary="Read a delivery")
+async def get_delivery(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
+    """Return the state of a delivery."""
+    await by.owned("delivery", number)
     chosen = _DELIVERIES.where(deliveries.c.id == number)
     (view,) = await by.read(lambda db: _views(db, chosen))
     return view
 
 
-@router.get("/deliveries/{number}", summary="Read a delivery")
-async def get_delivery(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
-    """Return the state of a delivery."""
-    await by.owned("delivery", number, reading=False)
-    return await _view(by, number)
-
-
 @router.post("/deliveries/{number}/retry", status_code=202, summary="Retry a delivery")
 async def retry(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
     """Send a delivery now that failed or waits for its next attempt."""
-    await by.owned("delivery", number, reading=False)
-    if (await _view(by, number)).state == "delivered":
+    if (await get_delivery(number, by)).state == "delivered":
         what, remedy = "the delivery succeeded already", "Use POST /v1/subscriptions/{id}/replay."
         raise ConflictError(Problem(what, Place(str(number)), remedy))
-    if by.api.retry is not None:
-        await by.api.retry(number)
-    else:
-        mine = (deliveries.c.id == number) & (deliveries.c.state != "delivered")
-        due = {"state": "waiting", "due_at": millis(by.api.broker.clock()), "claimed_until": None}
-        again = update(deliveries).where(mine).values(**due, attempt=0)
-        await by.api.broker.store.write(lambda db: db.execute(again))
-    return await _view(by, number)
+    await by.api.retry(number)
+    return await get_delivery(number, by)
 
 
 @router.post("/subscriptions/{id}/test", status_code=202, summary="Send a test message")
 async def test(id: deps.Id, by: deps.TheCaller) -> DeliveryView:
     """Send a message of the type `subscription.test` to the sink. It has no matches."""
     row = await by.subscription(id)
-    number = await by.api.broker.store.write(lambda db: _enqueue(db, by, row, "test"))
-    return await _sent(by, row, number)
+    return await _send(by, row, lambda db: _add(db, row, "test", by))
 
 
 @router.post("/subscriptions/{id}/replay", status_code=202, summary="Send matches again")
@@ -110,26 +99,27 @@ async def replay(id: deps.Id, body: Replay, by: deps.TheCaller) -> DeliveryView:
         if not seqs:
             what, remedy = "there are no matches to send", "Choose a lower number."
             raise InvalidRequestError(Problem(what, Place("body", item="since"), remedy))
-        number = _enqueue(db, by, row, "digest")
+        number = _add(db, row, "digest", by)
         db.execute(update(matches).where(matches.c.seq.in_(seqs)).values(delivery=number))
         return number
 
-    return await _sent(by, row, await by.api.broker.store.write(work))
+    return await _send(by, row, work)
 
 
-def _enqueue(db: Connection, by: deps.Caller, row: RowMapping, kind: str) -> int:
-    """Insert a delivery that is due now; return its number."""
+def _add(db: Connection, row: RowMapping, kind: str, by: deps.Caller) -> int:
+    """Add a delivery that is due now; return its number."""
     if row["sink"]["kind"] not in PUSHED or row["state"] not in ("active", "paused"):
         what = f"the broker sends nothing to this subscription (state: {row['state']})"
         remedy = "Use an active subscription with a sink that receives messages."
         raise InvalidRequestError(Problem(what, Place(row["id"]), remedy))
-    number, now = counted(db, "delivery"), millis(by.api.broker.clock())
-    values = {"id": number, "kind": kind, "host": host_of(row["sink"]), "state": "waiting"}
-    values |= {"subscription": row["number"], "attempt": 0, "due_at": now, "created_at": now}
-    db.execute(insert(deliveries).values(values))
-    return number
+    now = millis(by.api.broker.clock())
+    return add_delivery(db, row["number"], kind, host_of(row["sink"]), now)
 
 
-async def _sent(by: deps.Caller, row: RowMapping, number: int) -> DeliveryView:
+async def _send(
+    by: deps.Caller, row: RowMapping, work: Callable[[Connection], int]
+) -> DeliveryView:
+    """Add a delivery, and wake the dispatcher."""
+    number = await by.api.broker.store.write(work)
     by.api.on_matched([row["number"]])
-    return await _view(by, number)
+    return await get_delivery(number, by)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from graphmatch.broker.api import websub as websub_routes
 from graphmatch.broker.api.app import make_app
-from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.dependencies import Api, ApiOptions
 from graphmatch.broker.app import ROLES
 from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
@@ -41,7 +41,6 @@ from graphmatch.broker.service.retention import Retention
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
-    from structlog.typing import FilteringBoundLogger
 
     from graphmatch.broker.feeds.opml import ListedFeed
     from graphmatch.broker.outbox.senders import SmtpServer
@@ -114,7 +113,6 @@ async def started(
     matcher: MatchWorker | None,
     parts: Parts,
     options: ApiOptions | None = None,
-    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator[FastAPI]:
     """Yield the application of a broker while its other parts run.
 
@@ -124,8 +122,8 @@ async def started(
         The broker and its match worker, which is started and stopped elsewhere.
     parts
         The other parts.
-    options, log
-        See `graphmatch.broker.api.app.make_app`.
+    options
+        Options of the API.
     """
     workers = ThreadPoolExecutor(_THREADS, "broker")
     asyncio.get_running_loop().set_default_executor(workers)
@@ -158,30 +156,23 @@ async def started(
         def on_matched(numbers: Sequence[int], *, is_own: bool = True) -> None:
             dispatcher.wake(numbers)
             hub.wake(numbers)
+            api.streams.notify(numbers)
             if is_own:
                 notifications.send("match", numbers)
-            else:
-                app.state.api.streams.notify(numbers)
 
         notifications = Notifications(
             parts.database,
             supervisor,
             {"commit": wake, "match": partial(on_matched, is_own=False)},
         )
-        app = make_app(
-            broker,
-            matcher,
-            options=replace(options or ApiOptions(), hub="feeds" in roles),
-            retry=dispatcher.retry if "deliver" in roles else None,
-            feeds=poller,
-            on_commit=on_commit,
-            on_matched=on_matched,
-            log=log,
-        )
-        dispatcher.on_attempt = app.state.api.metrics.attempted
-        app.state.api.metrics.leader.set_function(lambda: leader.is_leading)
+        options = replace(options or ApiOptions(), hub="feeds" in roles)
+        api = Api(broker, matcher, poller, dispatcher.retry, options, on_matched)
+        app = make_app(api)
+        broker.on_commit = on_commit
+        dispatcher.on_attempt = api.metrics.attempted
+        api.metrics.leader.set_function(lambda: leader.is_leading)
         websub_routes.install(app, hub, subscriber)
-        install(app, Page(app.state.api))
+        install(app, Page(api))
         if "api" not in roles:
             app.add_middleware(_only_health)
 

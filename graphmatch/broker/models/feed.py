@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from graphmatch.broker.models.base import Answer, Model, Page, Time, example
-from graphmatch.broker.models.problem import ProblemItem
+from semantic.errors import Problem
 
 
 class FeedRequest(Model):
@@ -79,4 +79,4 @@ class FeedListReceipt(Answer):
 
     added: int
     listed: int
-    problems: list[ProblemItem]
+    problems: list[Problem]

@@ -7,39 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from graphmatch.broker.models.base import Answer, Time
+from semantic.errors import Place, Problem
 
 
-class ProblemPlace(Answer):
-    """The place of a problem.
-
-    Attributes
-    ----------
-    source
-        The part of the request, or the id of the object.
-    line
-        Line, counted from 1.
-    column
-        Column, counted from 1.
-    item
-        The field, or another part of the source.
-    """
-
-    source: str
-    line: int | None = None
-    column: int | None = None
-    item: str | None = None
-
-
-class ProblemItem(Answer):
-    """A problem: its description, its place and a remedy."""
-
-    what: str
-    where: ProblemPlace
-    remedy: str
-
-
-class ProblemAnswer(ProblemItem):
-    """An error, as `application/problem+json` (RFC 9457).
+class ProblemAnswer(Answer):
+    """An error, as `application/problem+json` (RFC 9457), with its place and a remedy.
 
     Attributes
     ----------
@@ -53,13 +25,16 @@ class ProblemAnswer(ProblemItem):
         All problems, if there are several.
     """
 
+    what: str
+    where: Place
+    remedy: str
     type: str = Field(examples=["urn:graphmatch:problem:not-found"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     code: str = Field(examples=["not-found"])
     detail: str
     request_id: str
-    problems: list[ProblemItem] | None = None
+    problems: list[Problem] | None = None
 
 
 class DeadLetter(Answer):

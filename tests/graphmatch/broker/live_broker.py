@@ -22,11 +22,12 @@ from lxml import html
 from sqlalchemy import Connection
 
 from graphmatch.broker.api.app import make_app
+from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.app.server import server_of
 from graphmatch.broker.client import Client
 from graphmatch.broker.db.store import Store
-from graphmatch.broker.metrics import event_log
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
@@ -125,12 +126,10 @@ class LiveBroker(Called):
         limits: BrokerLimits | None = None,
         matching: bool = True,
         knowing: Sequence[Path] = (),
-        log: Any = None,
         **more: Any,
     ) -> None:
         self._knowing = knowing
         self._folder, self._limits, self._matching, self._more = folder, limits, matching, more
-        self._log = None if log is None else event_log(log)
         self.clock = Clock()
         self.port = 0
         self._errors: list[BaseException] = []
@@ -161,7 +160,11 @@ class LiveBroker(Called):
         wait(lambda: self.server.started)
 
     def make(self) -> FastAPI:
-        return make_app(self.broker, self.matcher, log=self._log, **self._more)
+        from tests.graphmatch.broker.page_client import Polled
+
+        dispatcher = Dispatcher(self.broker, None)  # type: ignore[arg-type] -- it sends nothing
+        more = {"feeds": Polled(self.clock()), "retry": dispatcher.retry} | self._more
+        return make_app(Api(self.broker, self.matcher, **more))
 
     def _serve(self, listening: socket.socket) -> None:
         with listening:
