@@ -15,7 +15,6 @@ requests or wrong tokens, the answer is 429 with `Retry-After`.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +23,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 import graphmatch
 from graphmatch.broker.api import (
@@ -40,14 +38,11 @@ from graphmatch.broker.api import (
 from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.api.guard import Guard
 from graphmatch.broker.api.problems import HANDLERS, MEDIA_TYPE
-from graphmatch.broker.metrics import without_secrets
 from graphmatch.broker.models.delivery import Notification
 from graphmatch.broker.models.publication import PublicationView
 from graphmatch.broker.models.subscription import SubscriptionRequest
 
 ROUTES = (subscriptions, matches, deliveries, publications, insight, feeds, accounts, system)
-_SLOW_SECONDS = 1.0
-"""Duration from which a successful request is logged."""
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The request was refused.", **_PROBLEM},
@@ -92,24 +87,15 @@ class Application(FastAPI):
 
 def make_app(api: Api) -> Application:
     """Return the application of a broker, whose match worker it connects with the streams."""
-    broker, matcher, metrics, streams = api.broker, api.matcher, api.metrics, api.streams
-    if matcher is not None:
-        broker.on_commit = matcher.wake
-        matcher.on_matched, matcher.on_timed = api.on_matched, metrics.matched
-    log = logging.getLogger("graphmatch.broker")
+    if api.matcher is not None:
+        api.broker.on_commit = api.matcher.wake
+        api.matcher.on_matched, api.matcher.on_timed = api.on_matched, api.metrics.matched
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        streams.start()
+        api.streams.start()
         yield
-        streams.stop()
-
-    def observe(scope: Scope, status: int, seconds: float) -> None:
-        metrics.answered(scope, status, seconds)
-        if status >= 400 or seconds > _SLOW_SECONDS:
-            values = {"method": scope["method"], "path": without_secrets(scope["path"][:200])}
-            values |= {"status": status, "request_id": scope["state"]["request_id"]}
-            log.info("request", extra={**values, "ms": round(seconds * 1000, 1)})
+        api.streams.stop()
 
     app = Application(
         title="graphmatch broker",
@@ -127,5 +113,5 @@ def make_app(api: Api) -> Application:
     for module in ROUTES:
         app.include_router(module.router)
     app.mount(system.DOCS_FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
-    app.add_middleware(Guard, broker.limits.body_bytes, api.options, observe)
+    app.add_middleware(Guard, api)
     return app

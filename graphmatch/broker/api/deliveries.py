@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter
-from sqlalchemy import select, update
+from sqlalchemy import Connection, RowMapping, Select, select, update
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.sse import PAGE
@@ -20,9 +19,6 @@ from graphmatch.broker.models.subscription_settings import PUSHED
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.match_worker import host_of
 from semantic.errors import Place, Problem
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, Select
 
 router = APIRouter(prefix="/v1")
 _DELIVERIES = select(deliveries, subscriptions.c.id.label("public_id")).join(
@@ -47,9 +43,8 @@ async def list_deliveries(
 ) -> DeliveriesPage:
     """Return the deliveries of a subscription, newest first."""
     row = await by.subscription(id)
-    chosen = _DELIVERIES.where(deliveries.c.subscription == row["number"])
-    if before is not None:
-        chosen = chosen.where(deliveries.c.id < before)
+    older = deliveries.c.id < (before or deps.MAX_NUMBER)
+    chosen = _DELIVERIES.where(deliveries.c.subscription == row["number"], older)
     newest = chosen.order_by(deliveries.c.id.desc()).limit(limit)
     views = await by.read(lambda db: _views(db, newest))
     next = by.next(views, limit, before=views[-1].id if views else before)
@@ -78,8 +73,7 @@ async def retry(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
 @router.post("/subscriptions/{id}/test", status_code=202, summary="Send a test message")
 async def test(id: deps.Id, by: deps.TheCaller) -> DeliveryView:
     """Send a message of the type `subscription.test` to the sink. It has no matches."""
-    row = await by.subscription(id)
-    return await _send(by, row, lambda db: _add(db, row, "test", by))
+    return await _send(by, await by.subscription(id))
 
 
 @router.post("/subscriptions/{id}/replay", status_code=202, summary="Send matches again")
@@ -93,33 +87,30 @@ async def replay(id: deps.Id, body: Replay, by: deps.TheCaller) -> DeliveryView:
     waiting = select(deliveries.c.id).where(deliveries.c.id == matches.c.delivery, WAITING).exists()
     mine = (matches.c.subscription == row["number"]) & (matches.c.seq > body.since)
     chosen = select(matches.c.seq).where(mine, ~waiting).order_by(matches.c.seq).limit(deps.LISTED)
-
-    def work(db: Connection) -> int:
-        seqs = db.scalars(chosen).all()
-        if not seqs:
-            what, remedy = "there are no matches to send", "Choose a lower number."
-            raise InvalidRequestError(Problem(what, Place("body", item="since"), remedy))
-        number = _add(db, row, "digest", by)
-        db.execute(update(matches).where(matches.c.seq.in_(seqs)).values(delivery=number))
-        return number
-
-    return await _send(by, row, work)
+    return await _send(by, row, chosen)
 
 
-def _add(db: Connection, row: RowMapping, kind: str, by: deps.Caller) -> int:
-    """Add a delivery that is due now; return its number."""
+async def _send(
+    by: deps.Caller, row: RowMapping, chosen: Select[tuple[int]] | None = None
+) -> DeliveryView:
+    """Add a delivery of chosen matches, or a test message, which is due now."""
     if row["sink"]["kind"] not in PUSHED or row["state"] not in ("active", "paused"):
         what = f"the broker sends nothing to this subscription (state: {row['state']})"
         remedy = "Use an active subscription with a sink that receives messages."
         raise InvalidRequestError(Problem(what, Place(row["id"]), remedy))
-    now = millis(by.api.broker.clock())
-    return add_delivery(db, row["number"], kind, host_of(row["sink"]), now)
+    host, now = host_of(row["sink"]), millis(by.api.broker.clock())
 
+    def work(db: Connection) -> int:
+        if chosen is None:
+            return add_delivery(db, row["number"], "test", host, now)
+        seqs = db.scalars(chosen).all()
+        if not seqs:
+            what, remedy = "there are no matches to send", "Choose a lower number."
+            raise InvalidRequestError(Problem(what, Place("body", item="since"), remedy))
+        number = add_delivery(db, row["number"], "digest", host, now)
+        db.execute(update(matches).where(matches.c.seq.in_(seqs)).values(delivery=number))
+        return number
 
-async def _send(
-    by: deps.Caller, row: RowMapping, work: Callable[[Connection], int]
-) -> DeliveryView:
-    """Add a delivery, and wake the dispatcher."""
     number = await by.api.broker.store.write(work)
     by.api.on_matched([row["number"]])
     return await get_delivery(number, by)

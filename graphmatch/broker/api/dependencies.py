@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Depends, Header, Path, Query, Request
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, RowMapping, insert, select
 
 from graphmatch.broker.api.problems import HttpError, media_type
 from graphmatch.broker.api.sse import ALIVE_SECONDS, Streams
@@ -25,9 +24,6 @@ from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from semantic.errors import Place, Problem
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
 
 LOCAL = "local"
 """Owner of the objects that local clients create without a token."""
@@ -46,7 +42,6 @@ MAX_NUMBER = 2**53 - 1
 """Largest number in requests. JSON parsers of many languages round larger ones."""
 MAX_KEY = 255
 """Limit of the length of an idempotency key."""
-_QUALITY = re.compile(r";\s*q=([01](\.\d*)?)\s*(;|$)")
 T = TypeVar("T")
 
 
@@ -66,8 +61,6 @@ class ApiOptions:
         Base URL of all addresses; by default as in the request.
     alive_seconds
         Seconds between two signs of life of a stream.
-    hub
-        Whether match feeds name the broker's WebSub hub.
     """
 
     local: bool = True
@@ -75,7 +68,6 @@ class ApiOptions:
     hosts: frozenset[str] | None = LOOPBACK
     url: str | None = None
     alive_seconds: float = ALIVE_SECONDS
-    hub: bool = False
 
 
 class Api:
@@ -247,10 +239,9 @@ class Caller:
             If it does not exist or belongs to another owner. The audit log has the refusal.
         """
         table, key = (matches, matches.c.seq) if kind == "match" else (deliveries, deliveries.c.id)
-        joined = select(subscriptions.c.id).join(
-            table, table.c.subscription == subscriptions.c.number
-        )
-        id = await self.read(lambda db: db.scalar(joined.where(key == number)))
+        is_its = table.c.subscription == subscriptions.c.number
+        chosen = select(subscriptions.c.id).join(table, is_its).where(key == number)
+        id = await self.read(lambda db: db.scalar(chosen))
         try:
             return await self.subscription(id or "", reading=reading)
         except NotFoundError:
@@ -260,10 +251,7 @@ class Caller:
 
 def unknown(what: str) -> HttpError:
     """Return the refusal of a client without a valid token."""
-    remedy = (
-        "Send Authorization: Bearer and a token, or Ticket and a ticket. "
-        "The operator makes tokens: graphmatch serve --new-token OWNER:SCOPE."
-    )
+    remedy = "Send a token or a ticket. To make a token: graphmatch serve --new-token OWNER:SCOPE."
     headers = {"WWW-Authenticate": 'Bearer realm="graphmatch", Ticket realm="graphmatch"'}
     return HttpError(401, Problem(what, Place("Authorization"), remedy), headers)
 
@@ -325,9 +313,7 @@ async def local_owner(broker: Broker) -> int:
 
 TheApi = Annotated[Api, Depends(api_of)]
 TheCaller = Annotated[Caller, Depends(caller_of)]
-Key = Annotated[
-    str | None, Query(max_length=200, description="The key for reading, instead of a header.")
-]
+Key = Annotated[str | None, Query(max_length=200, description="The key for reading.")]
 
 
 async def reader_of(by: TheCaller, key: Key = None) -> Caller:
@@ -339,9 +325,7 @@ async def reader_of(by: TheCaller, key: Key = None) -> Caller:
 TheReader = Annotated[Caller, Depends(reader_of)]
 Id = Annotated[str, Path(max_length=100, examples=[EXAMPLE_ID])]
 Number = Annotated[int, Path(ge=1, le=MAX_NUMBER, examples=[41])]
-Since = Annotated[
-    int | None, Query(ge=0, le=MAX_NUMBER, description="Number of the last known match, or 0.")
-]
+Since = Annotated[int | None, Query(ge=0, le=MAX_NUMBER, description="Last known match, or 0.")]
 Before = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only older ones.")]
 Limit = Annotated[int, Query(ge=1, le=LISTED, description="Size of the page.")]
 IdempotencyKey = Annotated[
@@ -377,7 +361,7 @@ def media_type_of(request: Request, known: Iterable[str]) -> str:
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
-    """Return the first accepted media type, in the order of the client's qualities.
+    """Return the first accepted media type, in the order of the client.
 
     Raises
     ------
@@ -386,20 +370,15 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> preferred("text/turtle;q=0.5, application/*", ("text/turtle", "application/ld+json"))
-    'application/ld+json'
+    >>> preferred("text/turtle, */*;q=0.5", ("application/ld+json", "text/turtle"))
+    'text/turtle'
     >>> preferred(None, ("text/turtle",))
     'text/turtle'
     """
-    for part in sorted((accept or "*/*").lower().split(","), key=_quality, reverse=True):
+    for part in (accept or "*/*").lower().split(","):
         accepted = part.partition(";")[0].strip()
         for name in offered:
-            if _quality(part) and accepted in (name, f"{name.partition('/')[0]}/*", "*/*"):
+            if accepted in (name, f"{name.partition('/')[0]}/*", "*/*"):
                 return name
     what, remedy = "no accepted media type is available", f"Accept {', '.join(offered)}."
     raise HttpError(406, Problem(what, Place("Accept"), remedy))
-
-
-def _quality(media_range: str) -> float:
-    found = _QUALITY.search(media_range)
-    return float(found[1]) if found else 1.0

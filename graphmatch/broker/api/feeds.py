@@ -17,10 +17,9 @@ from semantic.errors import Place, Problem
 
 OPML = "text/x-opml"
 _OUTLINE = '<opml version="2.0"><body><outline xmlUrl="https://example.org/a"/></body></opml>'
-_LISTS = dict.fromkeys((OPML, "application/xml", "text/xml"), _OUTLINE) | {
-    "text/plain": "https://example.org/feed.xml\n"
-}
+_LISTS = {OPML: _OUTLINE, "application/xml": None, "text/xml": None, "text/plain": None}
 """Media types of lists, with an example."""
+FeedId = Annotated[str, Path(max_length=100, examples=["0123456789abcdef"])]
 After = Annotated[str, Query(max_length=2000, description="From `next` of a page.")]
 router = APIRouter(prefix="/v1")
 
@@ -36,11 +35,7 @@ async def _poller(by: deps.TheCaller) -> Poller:
     return by.api.feeds
 
 
-async def _feed(
-    id: Annotated[str, Path(max_length=100, examples=["0123456789abcdef"])],
-    poller: ThePoller,
-    by: deps.TheCaller,
-) -> Feed:
+async def _feed(id: FeedId, poller: ThePoller, by: deps.TheCaller) -> Feed:
     for feed in poller.feeds.values():
         if feed.id == id:
             return feed

@@ -34,6 +34,7 @@ _RDF = [RdfFormat.TURTLE, RdfFormat.N_TRIPLES, RdfFormat.N3, RdfFormat.JSON_LD, 
 ONTOLOGY_TYPES = {format.media_type: f".{format.file_extension}" for format in _RDF}
 ONTOLOGY_TYPES["application/owl+xml"] = ".owx"
 """File suffix by media type."""
+LogNumber = Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")]
 router = APIRouter(prefix="/v1")
 
 
@@ -61,20 +62,12 @@ class ExplainedMatch(Answer):
 
 
 class Explanation(Answer):
-    """Why a subscription matches a publication, or the first condition that fails.
-
-    Attributes
-    ----------
-    matches
-        Whether the current query matches the publication.
-    before
-        Whether the publication is older than the query. Then it is not a match.
-    """
+    """Why a subscription matches a publication, or the first condition that fails."""
 
     subscription: str = Field(examples=[EXAMPLE_ID])
     publication: PublicationRef
-    matches: bool
-    before: bool
+    matches: bool = Field(description="Whether the current query matches the publication.")
+    before: bool = Field(description="Whether the publication is older than the query.")
     reasons: Reasons
 
 
@@ -103,29 +96,21 @@ async def publication_of(by: deps.Caller, seq: int) -> StoredPublication:
     return queries.stored(row, by.root)
 
 
-async def _publication(seq: deps.Number, by: deps.TheCaller) -> StoredPublication:
-    by.check("subscribe")
-    return await publication_of(by, seq)
-
-
-ThePublication = Annotated[StoredPublication, Depends(_publication)]
-
-
 @router.get("/publications/{seq}/facts", summary="List the facts of a publication")
-async def facts(publication: ThePublication, insight: TheInsight) -> FactHierarchies:
+async def facts(seq: deps.Number, insight: TheInsight, by: deps.TheCaller) -> FactHierarchies:
     """Return facts of a publication for a query, and their generalisations in the ontology.
 
     Each has the number of recent publications that contain it.
     """
-    return await insight.ask(insight.facts, publication)
+    return await insight.ask(insight.facts, await publication_of(by, seq))
 
 
 @router.post("/publications/{seq}/query", summary="Create a query from facts")
 async def query_of(
-    publication: ThePublication, body: ChosenFacts, insight: TheInsight
+    seq: deps.Number, body: ChosenFacts, insight: TheInsight, by: deps.TheCaller
 ) -> dict[str, str]:
     """Return the `query` of a subscription for some facts of a publication."""
-    query = await insight.ask(insight.query_of, publication, body.facts)
+    query = await insight.ask(insight.query_of, await publication_of(by, seq), body.facts)
     if not query:
         what, remedy = "the publication has none of these facts", "Send keys of its facts."
         raise InvalidRequestError(Problem(what, Place("body", item="facts"), remedy))
@@ -133,11 +118,7 @@ async def query_of(
 
 
 @router.get("/subscriptions/{id}/why", summary="Explain why a publication matches or not")
-async def why(
-    id: deps.Id,
-    by: deps.TheCaller,
-    publication: Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")],
-) -> Explanation:
+async def why(id: deps.Id, publication: LogNumber, by: deps.TheCaller) -> Explanation:
     """Return why a subscription matches any stored publication, or the first failed condition."""
     row, insight = await by.subscription(id), by.api.insight
     stored = await publication_of(by, publication)

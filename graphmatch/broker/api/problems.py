@@ -21,12 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from graphmatch.broker.app.errors import (
-    BusyError,
-    ConflictError,
-    NotFoundError,
-    TooManyRequestsError,
-)
+from graphmatch.broker.app import errors
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.metrics import route_of
 from graphmatch.broker.models.problem import ProblemAnswer
@@ -38,10 +33,10 @@ TYPE = "urn:graphmatch:problem:"
 CONSTRAINTS = '</docs>; rel="http://www.w3.org/ns/ldp#constrainedBy"'
 """Link to the requirements for publications, as Linked Data Notifications require it."""
 _KINDS: Mapping[type, tuple[int, str]] = {
-    NotFoundError: (404, "not-found"),
-    ConflictError: (409, "conflict"),
-    TooManyRequestsError: (429, "too-many-requests"),
-    BusyError: (503, "busy"),
+    errors.NotFoundError: (404, "not-found"),
+    errors.ConflictError: (409, "conflict"),
+    errors.TooManyRequestsError: (429, "too-many-requests"),
+    errors.BusyError: (503, "busy"),
     StoreError: (503, "store-unavailable"),
     SubscriptionError: (422, "invalid-subscription"),
     InputError: (422, "invalid-document"),
@@ -66,6 +61,11 @@ class HttpError(HTTPException):
 def kind_of(error: GraphMatchError) -> tuple[int, str]:
     """Return the status and the code of an error."""
     return next(_KINDS[one] for one in type(error).__mro__ if one in _KINDS)
+
+
+def status_of(error: GraphMatchError) -> int:
+    """Return the status of an error."""
+    return kind_of(error)[0]
 
 
 def media_type(headers: Headers) -> str:
@@ -127,7 +127,7 @@ def first_problem(error: ValidationError) -> Problem:
 async def _refused(request: Request, error: GraphMatchError) -> Response:
     status, code = kind_of(error)
     headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    if isinstance(error, TooManyRequestsError):
+    if isinstance(error, errors.TooManyRequestsError):
         headers = {"Retry-After": str(int(error.retry_after) + 1)}
     return problem_answer(request.scope, status, error.problem, headers, code=code)
 
@@ -147,14 +147,14 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
 
 
 async def _invalid(request: Request, error: RequestValidationError) -> Response:
-    errors, name = error.errors(), media_type(request.headers)
+    parts, name = error.errors(), media_type(request.headers)
     is_json = name == "application/json" or name.endswith("+json")
-    if not is_json and any(one["loc"] == ("body",) and one["type"] != "missing" for one in errors):
+    if not is_json and any(one["loc"] == ("body",) and one["type"] != "missing" for one in parts):
         what = f"the media type {name[:100]!r} is not supported"
         problem = Problem(what, Place("Content-Type"), "Send application/json.")
         return problem_answer(request.scope, 415, problem)
-    problems = [_invalid_part(one) for one in errors]
-    malformed = any(one["type"] == "json_invalid" for one in errors)
+    problems = [_invalid_part(one) for one in parts]
+    malformed = any(one["type"] == "json_invalid" for one in parts)
     status, code = (400, "invalid-json") if malformed else (422, "invalid-request")
     return problem_answer(request.scope, status, problems[0], code=code, problems=problems)
 
@@ -162,11 +162,10 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
 def _invalid_part(error: Mapping[str, Any]) -> Problem:
     """Return the problem of an invalid part of a request, from an error of pydantic."""
     source, *rest = map(str, error["loc"] or ("request",))
-    if error["type"] == "json_invalid":
-        what = f"the body is not JSON: {error.get('ctx', {}).get('error', '')}"
-        item = f"character {rest[0]}" if rest else None
-        return Problem(what, Place(source, item=item), "Correct it.")
     what = f"not valid: {error['msg']}"
+    if error["type"] == "json_invalid":
+        what = f"the body is not JSON: {error['ctx']['error']}"
+        rest = [f"character {position}" for position in rest]
     return Problem(what, Place(source, item=".".join(rest)[:200] or None), "See /docs.")
 
 

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
@@ -165,7 +165,6 @@ async def started(
             supervisor,
             {"commit": wake, "match": partial(on_matched, is_own=False)},
         )
-        options = replace(options or ApiOptions(), hub="feeds" in roles)
         api = Api(broker, matcher, poller, dispatcher.retry, options, on_matched)
         app = make_app(api)
         broker.on_commit = on_commit

@@ -13,16 +13,8 @@ from semantic.errors import Place, Problem
 class ProblemAnswer(Answer):
     """An error, as `application/problem+json` (RFC 9457), with its place and a remedy.
 
-    Attributes
-    ----------
-    code
-        Name of the kind of error. It never changes.
-    detail
-        Description, place and remedy as one text.
-    request_id
-        The response header `X-Request-Id`. The log of the broker contains it.
-    problems
-        All problems, if there are several.
+    `code` is the name of the kind of error, which never changes. `request_id` is the response
+    header `X-Request-Id`, which is also in the log.
     """
 
     what: str
@@ -32,9 +24,9 @@ class ProblemAnswer(Answer):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     code: str = Field(examples=["not-found"])
-    detail: str
+    detail: str = Field(description="Description, place and remedy as one text.")
     request_id: str
-    problems: list[Problem] | None = None
+    problems: list[Problem] | None = Field(None, description="All problems, if there are several.")
 
 
 class DeadLetter(Answer):
@@ -57,17 +49,10 @@ class DeadLetters(Answer):
 class Readiness(Answer):
     """The state of the broker.
 
-    Attributes
-    ----------
-    reasons
-        Faults that keep the broker from working.
-    set_aside
-        Number of records that each background task has set aside since the start.
-    dead_letters
-        Number of records in `GET /v1/dead-letters`.
+    `set_aside` has the number of records that each background task has set aside since the start.
     """
 
     status: Literal["ok", "not ready"] = "ok"
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = Field((), description="Faults that keep the broker from working.")
     set_aside: tuple[str, ...] = ()
-    dead_letters: int = 0
+    dead_letters: int = Field(0, description="Number of records in `GET /v1/dead-letters`.")

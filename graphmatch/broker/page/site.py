@@ -17,7 +17,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from graphmatch.broker.api.dependencies import Api
-from graphmatch.broker.api.problems import HttpError, kind_of
+from graphmatch.broker.api.problems import HttpError, status_of
 from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.app.security import Principal
 from graphmatch.broker.page.filters import environment
@@ -181,7 +181,7 @@ async def _answered(
         back = request.url.path if request.method == "GET" else "/"
         return see(request, f"/login?back={quote(back)}")
     except GraphMatchError as error:
-        status, problem = kind_of(error)[0], error.problem
+        status, problem = status_of(error), error.problem
     except HTTPException as error:
         status = error.status_code
         problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), _FOLLOW))
