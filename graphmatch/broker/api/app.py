@@ -55,7 +55,7 @@ _SECURITY = {
 }
 _SECTIONS = re.compile(r"\n+(?:Parameters|Examples)\n-")
 """Sections of docstrings that descriptions leave out."""
-webhooks = APIRouter()
+webhooks = APIRouter(responses={"4XX": {"description": "The message was refused."}})
 
 
 @webhooks.post("message", summary="Receive a message")

@@ -191,7 +191,7 @@ class Caller:
             what = f"the token lacks the scope {scope!r}"
             raise HttpError(403, Problem(what, Place("Authorization"), "Send another token."))
         if not (anonymous and self.api.options.anonymous):
-            raise unknown(f"this needs a token for {scope!r}{self.why}")
+            raise unauthorized(f"this needs a token for {scope!r}{self.why}")
 
     @property
     def name(self) -> str:
@@ -217,7 +217,7 @@ class Caller:
         if self.owner is not None:
             self.check("subscribe")
         elif self.ticket is None and key is None:
-            raise unknown(f"this needs the ticket, or the token of the owner{self.why}")
+            raise unauthorized(f"this needs the ticket, or the token of the owner{self.why}")
         try:
             if key is not None:
                 chosen = select(subscriptions).where(subscriptions.c.id == id)
@@ -249,7 +249,7 @@ class Caller:
             raise NotFoundError(Problem(what, Place(str(number)), "Send the ticket.")) from None
 
 
-def unknown(what: str) -> HttpError:
+def unauthorized(what: str) -> HttpError:
     """Return the refusal of a client without a valid token."""
     remedy = "Send a token or a ticket. To make a token: graphmatch serve --new-token OWNER:SCOPE."
     headers = {"WWW-Authenticate": 'Bearer realm="graphmatch", Ticket realm="graphmatch"'}
@@ -281,7 +281,7 @@ async def caller_of(request: Request) -> Caller:
     if scheme == "bearer" and value:
         principal = await _principal(api, request, value)
     elif scheme and not (scheme == "ticket" and value):
-        raise unknown("the scheme of the authorization is unknown")
+        raise unauthorized("the scheme of the authorization is unknown")
     user = principal.owner
     key = f"address {address_of(request)}" if user is None else f"owner {user}"
     api.limiter.check(key, api.broker.limits.requests)
@@ -297,7 +297,7 @@ async def _principal(api: Api, request: Request, token: str) -> Principal:
         return await api.broker.accounts.principal(token)
     except NotFoundError as error:
         api.limiter.failed(address)
-        raise unknown(error.problem.what) from None
+        raise unauthorized(error.problem.what) from None
 
 
 async def local_owner(broker: Broker) -> int:

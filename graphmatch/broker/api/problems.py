@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from graphmatch.broker.app import errors
+import graphmatch.broker.app.errors as errors
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.metrics import route_of
 from graphmatch.broker.models.problem import ProblemAnswer

@@ -18,14 +18,14 @@ class FeedRequest(Model):
 
 
 class FeedView(Answer):
-    """A followed feed."""
+    """A followed feed. If `next_poll_at` is `null`, the next fetch is soon."""
 
     id: str = Field(examples=["0123456789abcdef"])
     url: str = Field(description="Address in the request that added the feed.")
     address: str = Field(description="Address of the fetches.")
     title: str
     read_at: Time | None = Field(None, description="Time of the last successful fetch.")
-    next_poll_at: Time | None = Field(None, description="Time of the next fetch, or soon.")
+    next_poll_at: Time | None = Field(None, description="Time of the next fetch.")
     errors: int = Field(description="Number of failed fetches since the last successful one.")
     status: int | None = Field(None, description="HTTP status of the last fetch.")
     problem: str | None = Field(None, description="The error of the last fetch.")

@@ -49,10 +49,12 @@ class DeadLetters(Answer):
 class Readiness(Answer):
     """The state of the broker.
 
-    `set_aside` has the number of records that each background task has set aside since the start.
+    `reasons` are the faults that keep it from working. `set_aside` has the number of records that
+    each background task has set aside since the start, and `dead_letters` the number of records in
+    `GET /v1/dead-letters`.
     """
 
     status: Literal["ok", "not ready"] = "ok"
-    reasons: tuple[str, ...] = Field((), description="Faults that keep the broker from working.")
+    reasons: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
-    dead_letters: int = Field(0, description="Number of records in `GET /v1/dead-letters`.")
+    dead_letters: int = 0

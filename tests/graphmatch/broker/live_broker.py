@@ -162,7 +162,7 @@ class LiveBroker(Called):
     def make(self) -> FastAPI:
         from tests.graphmatch.broker.page_client import Polled
 
-        dispatcher = Dispatcher(self.broker, None)  # type: ignore[arg-type] -- it sends nothing
+        dispatcher = Dispatcher(self.broker, None)  # type: ignore[arg-type]  # It sends nothing.
         more = {"feeds": Polled(self.clock()), "retry": dispatcher.retry} | self._more
         return make_app(Api(self.broker, self.matcher, **more))
 
@@ -194,9 +194,10 @@ class LiveBroker(Called):
             connection.sendall(data)
             return connection.recv(65536)
 
-    def subscribe(self, query: str = ALL, **more: Any) -> tuple[str, dict[str, str]]:
+    def subscribe(self, query: str | None = ALL, **more: Any) -> tuple[str, dict[str, str]]:
         """Return a subscription's id, and the header with its ticket."""
-        made = self.call("POST", "/v1/subscriptions", {"query": query, **more})
+        definition = more if query is None else {"query": query, **more}
+        made = self.call("POST", "/v1/subscriptions", definition)
         assert made.status == 201, made.content
         return made.json["id"], {"Authorization": f"Ticket {made.json['ticket']}"}
 
