@@ -29,7 +29,7 @@ _ANNOTATED: Any = Annotated
 _EXTRAS = {
     "bench": ("ahocorasick_rs", "bitarray", "duckdb", "matplotlib", "numba", "pandas"),
     "broker": (
-        *("aiohttp", "alembic", "fastapi", "httptools", "jinja2", "listparser"),
+        *("aiohttp", "alembic", "fastapi", "fastapi_offline", "httptools", "jinja2", "listparser"),
         *("prometheus_client", "pythonjsonlogger", "sqlalchemy", "uvicorn"),
     ),
     "kafka": ("confluent_kafka",),

@@ -15,52 +15,37 @@ requests or wrong tokens, the answer is 429 with `Retry-After`.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.openapi.utils import get_openapi
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
-from starlette.types import Scope
+from starlette.staticfiles import StaticFiles
 
 import graphmatch
 from graphmatch.broker.api import (
     accounts,
     deliveries,
+    feeds,
     insight,
     matches,
     publications,
     subscriptions,
     system,
 )
-from graphmatch.broker.api import (
-    feeds as feed_routes,
-)
-from graphmatch.broker.api.dependencies import Api, ApiOptions, Retry
+from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.api.guard import Guard
-from graphmatch.broker.api.problems import MEDIA_TYPE, handle
-from graphmatch.broker.api.sse import Streams
-from graphmatch.broker.feeds.feed_poller import Poller
-from graphmatch.broker.insight.insight_service import InsightService
-from graphmatch.broker.metrics import Metrics
+from graphmatch.broker.api.problems import HANDLERS, MEDIA_TYPE
 from graphmatch.broker.models.delivery import Notification
-from graphmatch.broker.models.problem import ProblemAnswer
 from graphmatch.broker.models.publication import PublicationView
 from graphmatch.broker.models.subscription import SubscriptionRequest
-from graphmatch.broker.service.broker import Broker
-from graphmatch.broker.service.match_worker import MatchWorker
 
-_SLOW_SECONDS = 1.0
-"""Duration after which a successful request is logged, too."""
-log = logging.getLogger("graphmatch.broker")
-ROUTES = (subscriptions, matches, deliveries, publications, insight, feed_routes, accounts, system)
+ROUTES = (subscriptions, matches, deliveries, publications, insight, feeds, accounts, system)
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The request was refused.", **_PROBLEM},
-    "422": {"description": "The content of the request is not valid.", **_PROBLEM},
     "5XX": {"description": "The broker cannot answer now.", **_PROBLEM},
 }
 _SECURITY = {
@@ -68,7 +53,9 @@ _SECURITY = {
     "ticket": {"type": "http", "scheme": "Ticket", "description": "A ticket, gmt_…"},
     "key": {"type": "apiKey", "in": "query", "name": "key", "description": "A key for reading."},
 }
-webhooks = APIRouter()
+_SECTIONS = re.compile(r"\n+(?:Parameters|Examples)\n-")
+"""Sections of docstrings that descriptions leave out."""
+webhooks = APIRouter(responses={"4XX": {"description": "The message was refused."}})
 
 
 @webhooks.post("message", summary="Receive a message")
@@ -80,58 +67,37 @@ async def message(body: Notification) -> None:
     """
 
 
-def make_app(
-    broker: Broker,
-    matcher: MatchWorker | None = None,
-    *,
-    options: ApiOptions | None = None,
-    retry: Retry | None = None,
-    feeds: Poller | None = None,
-    on_matched: Callable[[Sequence[int]], None] | None = None,
-) -> FastAPI:
-    """Return the application.
+class Application(FastAPI):
+    """The application. Its description also has the schemas that no signature names."""
 
-    Parameters
-    ----------
-    broker
-        The broker.
-    matcher
-        Its match worker. The caller starts and stops it.
-    options
-        Options of the API.
-    retry
-        Sends a delivery again; by default the store only makes it due.
-    feeds
-        Follows feeds.
-    on_matched
-        Called with the numbers of the subscriptions that matched.
-    """
-    options = options or ApiOptions()
-    metrics, streams = Metrics(broker.store, broker.clock), Streams(broker, options.alive_seconds)
-    metrics.registry.register(broker.supervisor)
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of the API."""
+        described = super().openapi()
+        if "security" not in described:
+            parts = described["components"]
+            for model in (PublicationView, SubscriptionRequest):
+                schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+                parts["schemas"] |= schema.pop("$defs", {}) | {model.__name__: schema}
+            for schema in parts["schemas"].values():
+                schema["description"] = _SECTIONS.split(schema.get("description", ""))[0]
+            parts["securitySchemes"] = _SECURITY
+            described["security"] = [{}, *({name: []} for name in _SECURITY)]
+        return described
 
-    def matched(numbers: Sequence[int]) -> None:
-        streams.notify(numbers)
-        if on_matched is not None:
-            on_matched(numbers)
+
+def make_app(api: Api) -> Application:
+    """Return the application of a broker, whose match worker it connects with the streams."""
+    if api.matcher is not None:
+        api.broker.on_commit = api.matcher.wake
+        api.matcher.on_matched, api.matcher.on_timed = api.on_matched, api.metrics.matched
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        streams.start()
-        if matcher is not None:
-            broker.on_commit = matcher.wake
-            matcher.on_matched, matcher.on_timed = matched, metrics.matched
+        api.streams.start()
         yield
-        streams.stop()
+        api.streams.stop()
 
-    def observe(scope: Scope, status: int, seconds: float) -> None:
-        metrics.answered(scope, status, seconds)
-        if status >= 400 or seconds > _SLOW_SECONDS:
-            values = {"method": scope["method"], "path": scope["path"][:200], "status": status}
-            values |= {"ms": round(seconds * 1000, 1), "request_id": scope["state"]["request_id"]}
-            log.info("request", extra=values)
-
-    app = FastAPI(
+    app = Application(
         title="graphmatch broker",
         version=graphmatch.__version__,
         description=__doc__,
@@ -140,50 +106,12 @@ def make_app(
         lifespan=lifespan,
         responses=_PROBLEMS,
         webhooks=webhooks,
+        exception_handlers=HANDLERS,
     )
-    insights = InsightService(broker)
-    app.state.api = Api(broker, matcher, streams, metrics, options, insights, retry, feeds, matched)
+    app.state.api = api
     app.router.routes.append(Route("/v1/publications", publications.publish_now, methods=["POST"]))
     for module in ROUTES:
         app.include_router(module.router)
-    handle(app)
-    if options.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=options.cors_origins,
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Idempotency-Key", "Last-Event-ID", "X-Request-Id"],
-            expose_headers=["Location", "Retry-After", "X-Request-Id"],
-        )
-    app.add_middleware(
-        Guard,
-        body_bytes=broker.limits.body_bytes,
-        hosts=options.hosts,
-        observe=observe,
-        seconds=options.body_seconds,
-        own=options.netloc,
-    )
-    vars(app)["openapi"] = lambda: _openapi(app)
+    app.mount(system.DOCS_FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
+    app.add_middleware(Guard, api)
     return app
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the description of the API, with the schemas that no signature names."""
-    if app.openapi_schema is None:
-        described = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            webhooks=app.webhooks.routes,
-        )
-        parts = described["components"]
-        for model in (ProblemAnswer, PublicationView, SubscriptionRequest):
-            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts["schemas"] |= schema.pop("$defs", {}) | {model.__name__: schema}
-        for unused in ("HTTPValidationError", "ValidationError"):
-            parts["schemas"].pop(unused, None)
-        parts["securitySchemes"] = _SECURITY
-        described["security"] = [{}, *({name: []} for name in _SECURITY)]
-        app.openapi_schema = described
-    return app.openapi_schema

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, select, update
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.sse import PAGE
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
-from graphmatch.broker.db.store import counted
+from graphmatch.broker.db.delivery_queries import add_delivery
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, subscriptions
 from graphmatch.broker.metrics import without_secrets
 from graphmatch.broker.models.delivery import DeliveriesPage, DeliveryView
@@ -19,9 +19,6 @@ from graphmatch.broker.models.subscription_settings import PUSHED
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.match_worker import host_of
 from semantic.errors import Place, Problem
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping, Select
 
 router = APIRouter(prefix="/v1")
 _DELIVERIES = select(deliveries, subscriptions.c.id.label("public_id")).join(
@@ -46,51 +43,37 @@ async def list_deliveries(
 ) -> DeliveriesPage:
     """Return the deliveries of a subscription, newest first."""
     row = await by.subscription(id)
-    chosen = _DELIVERIES.where(deliveries.c.subscription == row["number"])
-    if before is not None:
-        chosen = chosen.where(deliveries.c.id < before)
+    older = deliveries.c.id < (before or deps.MAX_NUMBER)
+    chosen = _DELIVERIES.where(deliveries.c.subscription == row["number"], older)
     newest = chosen.order_by(deliveries.c.id.desc()).limit(limit)
     views = await by.read(lambda db: _views(db, newest))
     next = by.next(views, limit, before=views[-1].id if views else before)
     return DeliveriesPage(deliveries=views, next=next)
 
 
-async def _view(by: deps.Caller, number: int) -> DeliveryView:
+@router.get("/deliveries/{number}", summary="Read a delivery")
+async def get_delivery(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
+    """Return the state of a delivery."""
+    await by.owned("delivery", number)
     chosen = _DELIVERIES.where(deliveries.c.id == number)
     (view,) = await by.read(lambda db: _views(db, chosen))
     return view
 
 
-@router.get("/deliveries/{number}", summary="Read a delivery")
-async def get_delivery(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
-    """Return the state of a delivery."""
-    await by.owned("delivery", number, reading=False)
-    return await _view(by, number)
-
-
 @router.post("/deliveries/{number}/retry", status_code=202, summary="Retry a delivery")
 async def retry(number: deps.Number, by: deps.TheCaller) -> DeliveryView:
     """Send a delivery now that failed or waits for its next attempt."""
-    await by.owned("delivery", number, reading=False)
-    if (await _view(by, number)).state == "delivered":
+    if (await get_delivery(number, by)).state == "delivered":
         what, remedy = "the delivery succeeded already", "Use POST /v1/subscriptions/{id}/replay."
         raise ConflictError(Problem(what, Place(str(number)), remedy))
-    if by.api.retry is not None:
-        await by.api.retry(number)
-    else:
-        mine = (deliveries.c.id == number) & (deliveries.c.state != "delivered")
-        due = {"state": "waiting", "due_at": millis(by.api.broker.clock()), "claimed_until": None}
-        again = update(deliveries).where(mine).values(**due, attempt=0)
-        await by.api.broker.store.write(lambda db: db.execute(again))
-    return await _view(by, number)
+    await by.api.retry(number)
+    return await get_delivery(number, by)
 
 
 @router.post("/subscriptions/{id}/test", status_code=202, summary="Send a test message")
 async def test(id: deps.Id, by: deps.TheCaller) -> DeliveryView:
     """Send a message of the type `subscription.test` to the sink. It has no matches."""
-    row = await by.subscription(id)
-    number = await by.api.broker.store.write(lambda db: _enqueue(db, by, row, "test"))
-    return await _sent(by, row, number)
+    return await _send(by, await by.subscription(id))
 
 
 @router.post("/subscriptions/{id}/replay", status_code=202, summary="Send matches again")
@@ -104,32 +87,30 @@ async def replay(id: deps.Id, body: Replay, by: deps.TheCaller) -> DeliveryView:
     waiting = select(deliveries.c.id).where(deliveries.c.id == matches.c.delivery, WAITING).exists()
     mine = (matches.c.subscription == row["number"]) & (matches.c.seq > body.since)
     chosen = select(matches.c.seq).where(mine, ~waiting).order_by(matches.c.seq).limit(deps.LISTED)
-
-    def work(db: Connection) -> int:
-        seqs = db.scalars(chosen).all()
-        if not seqs:
-            what, remedy = "there are no matches to send", "Choose a lower number."
-            raise InvalidRequestError(Problem(what, Place("body", item="since"), remedy))
-        number = _enqueue(db, by, row, "digest")
-        db.execute(update(matches).where(matches.c.seq.in_(seqs)).values(delivery=number))
-        return number
-
-    return await _sent(by, row, await by.api.broker.store.write(work))
+    return await _send(by, row, chosen)
 
 
-def _enqueue(db: Connection, by: deps.Caller, row: RowMapping, kind: str) -> int:
-    """Insert a delivery that is due now; return its number."""
+async def _send(
+    by: deps.Caller, row: RowMapping, chosen: Select[tuple[int]] | None = None
+) -> DeliveryView:
+    """Add a delivery of chosen matches, or a test message, which is due now."""
     if row["sink"]["kind"] not in PUSHED or row["state"] not in ("active", "paused"):
         what = f"the broker sends nothing to this subscription (state: {row['state']})"
         remedy = "Use an active subscription with a sink that receives messages."
         raise InvalidRequestError(Problem(what, Place(row["id"]), remedy))
-    number, now = counted(db, "delivery"), millis(by.api.broker.clock())
-    values = {"id": number, "kind": kind, "host": host_of(row["sink"]), "state": "waiting"}
-    values |= {"subscription": row["number"], "attempt": 0, "due_at": now, "created_at": now}
-    db.execute(insert(deliveries).values(values))
-    return number
+    host, now = host_of(row["sink"]), millis(by.api.broker.clock())
 
+    def work(db: Connection) -> int:
+        if chosen is None:
+            return add_delivery(db, row["number"], "test", host, now)
+        seqs = db.scalars(chosen).all()
+        if not seqs:
+            what, remedy = "there are no matches to send", "Choose a lower number."
+            raise InvalidRequestError(Problem(what, Place("body", item="since"), remedy))
+        number = add_delivery(db, row["number"], "digest", host, now)
+        db.execute(update(matches).where(matches.c.seq.in_(seqs)).values(delivery=number))
+        return number
 
-async def _sent(by: deps.Caller, row: RowMapping, number: int) -> DeliveryView:
+    number = await by.api.broker.store.write(work)
     by.api.on_matched([row["number"]])
-    return await _view(by, number)
+    return await get_delivery(number, by)

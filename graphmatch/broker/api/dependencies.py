@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from secrets import compare_digest
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlencode
 
 from fastapi import Depends, Header, Path, Query, Request
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, RowMapping, insert, select
 
-from graphmatch.broker.api.guard import BODY_SECONDS
-from graphmatch.broker.api.problems import HttpError
+from graphmatch.broker.api.problems import HttpError, media_type
 from graphmatch.broker.api.sse import ALIVE_SECONDS, Streams
 from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.app.rate_limits import RateLimiter
-from graphmatch.broker.app.security import ANYBODY, Principal, read_key
+from graphmatch.broker.app.security import ANYBODY, Principal, is_same, read_key
 from graphmatch.broker.db.tables import deliveries, matches, owners, subscriptions
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.insight.insight_service import InsightService
@@ -28,17 +25,15 @@ from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from semantic.errors import Place, Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
-
 LOCAL = "local"
 """Owner of the objects that local clients create without a token."""
 LOCAL_SCOPES = frozenset({"feeds", "publish", "subscribe"})
-_PROXY_HEADER = re.compile(
-    r"via$|cdn-loop|cf-|fastly-|fly-|tailscale-|x-envoy-|x-varnish|([a-z-]*-)?(real|client)-?ip"
-    r"|(x-)?(original-)?forwarded"
+_PROXY_PREFIXES = (
+    *("via", "cdn-loop", "cf-", "fastly-", "fly-", "tailscale-", "x-envoy-", "x-varnish"),
+    *("forwarded", "original-forwarded", "x-forwarded", "x-original-forwarded"),
 )
-"""Names, or beginnings of names, of headers that only proxies send."""
+_PROXY_SUFFIXES = ("real-ip", "realip", "client-ip", "clientip")
+"""Beginnings and ends of the names of headers that only proxies send."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Host names of a broker that listens on loopback. Others show an attack (DNS rebinding)."""
 LISTED = 100
@@ -47,10 +42,7 @@ MAX_NUMBER = 2**53 - 1
 """Largest number in requests. JSON parsers of many languages round larger ones."""
 MAX_KEY = 255
 """Limit of the length of an idempotency key."""
-_QUALITY = re.compile(r";\s*q=([01](\.\d*)?)\s*(;|$)")
 T = TypeVar("T")
-Retry = Callable[[int], Awaitable[None]]
-"""Sends a delivery again, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +61,6 @@ class ApiOptions:
         Base URL of all addresses; by default as in the request.
     alive_seconds
         Seconds between two signs of life of a stream.
-    body_seconds
-        Time limit for the next part of a body.
-    hub
-        Whether match feeds name the broker's WebSub hub.
-    cors_origins
-        Origins whose pages may use the API in a browser (CORS).
     """
 
     local: bool = True
@@ -82,31 +68,45 @@ class ApiOptions:
     hosts: frozenset[str] | None = LOOPBACK
     url: str | None = None
     alive_seconds: float = ALIVE_SECONDS
-    body_seconds: float = BODY_SECONDS
-    hub: bool = False
-    cors_origins: tuple[str, ...] = ()
-
-    @property
-    def netloc(self) -> str | None:
-        """Host and port of `url`."""
-        return None if self.url is None else urlsplit(self.url).netloc.lower()
 
 
-@dataclass(slots=True)
 class Api:
-    """The objects that endpoints use."""
+    """The objects that endpoints use.
 
-    broker: Broker
-    matcher: MatchWorker | None
-    streams: Streams
-    metrics: Metrics
-    options: ApiOptions
-    insight: InsightService
-    retry: Retry | None = None
-    feeds: Poller | None = None
-    on_matched: Callable[[Sequence[int]], None] = lambda _: None
-    limiter: RateLimiter = field(default_factory=RateLimiter)
-    _local: int | None = field(default=None, init=False)
+    Parameters
+    ----------
+    broker
+        The broker.
+    matcher
+        Its match worker. The caller starts and stops it.
+    feeds
+        Follows feeds.
+    retry
+        Sends a delivery again, by its number.
+    options
+        Options of the API.
+    on_matched
+        Called with the numbers of subscriptions that have new matches or deliveries; by default it
+        wakes their event streams.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        matcher: MatchWorker | None,
+        feeds: Poller,
+        retry: Callable[[int], Awaitable[None]],
+        options: ApiOptions | None = None,
+        on_matched: Callable[[Sequence[int]], None] | None = None,
+    ) -> None:
+        self.broker, self.matcher, self.feeds, self.retry = broker, matcher, feeds, retry
+        self.options = options or ApiOptions()
+        self.streams = Streams(broker, self.options.alive_seconds)
+        self.on_matched = on_matched or self.streams.notify
+        self.metrics = Metrics(broker.store, broker.clock)
+        self.metrics.registry.register(broker.supervisor)
+        self.insight, self.limiter = InsightService(broker), RateLimiter()
+        self._local: Principal | None = None
 
     def root(self, request: Request) -> str:
         """Return the base URL of all addresses."""
@@ -121,9 +121,10 @@ class Api:
         """
         if not self.options.local:
             return "the broker is open to other machines"
-        for name in request.headers:
-            if _PROXY_HEADER.match(name.replace("_", "-")):
-                return f"the request came through a proxy, which added the header {name[:50]}"
+        for header in request.headers:
+            name = header.replace("_", "-")
+            if name.startswith(_PROXY_PREFIXES) or name.endswith(_PROXY_SUFFIXES):
+                return f"the request came through a proxy, which added the header {header[:50]}"
         if request.scope["http_version"] < "1.1":
             return "the request uses HTTP/1.0, as a proxy does"
         return None
@@ -131,8 +132,8 @@ class Api:
     async def local_principal(self) -> Principal:
         """Return the local owner, who needs no token."""
         if self._local is None:
-            self._local = await local_owner(self.broker)
-        return Principal(self._local, LOCAL_SCOPES)
+            self._local = Principal(await local_owner(self.broker), LOCAL_SCOPES)
+        return self._local
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ class Caller:
             what = f"the token lacks the scope {scope!r}"
             raise HttpError(403, Problem(what, Place("Authorization"), "Send another token."))
         if not (anonymous and self.api.options.anonymous):
-            raise unknown(f"this needs a token for {scope!r}{self.why}")
+            raise unauthorized(f"this needs a token for {scope!r}{self.why}")
 
     @property
     def name(self) -> str:
@@ -199,7 +200,7 @@ class Caller:
             return f"owner {self.owner}"
         return "ticket" if self.ticket else "key" if self.key else "anonymous"
 
-    async def denied(self, kind: str, id: str) -> None:
+    async def denied(self, kind: str, id: object) -> None:
         """Record a request for an object that does not exist or belongs to another owner."""
         target = without_secrets(f"{kind} {id}")[:200]
         await self.api.broker.accounts.note("denied", target, self.name)
@@ -212,18 +213,16 @@ class Caller:
         NotFoundError
             If it does not exist or belongs to another owner. The audit log has the refusal.
         """
-        has_key = reading and self.key is not None
+        key = self.key if reading else None
         if self.owner is not None:
             self.check("subscribe")
-        elif self.ticket is None and not has_key:
-            raise unknown(f"this needs the ticket, or the token of the owner{self.why}")
+        elif self.ticket is None and key is None:
+            raise unauthorized(f"this needs the ticket, or the token of the owner{self.why}")
         try:
-            if has_key:
-                mine = select(subscriptions).where(subscriptions.c.id == id)
-                row = await self.read(lambda db: db.execute(mine).mappings().one_or_none())
-                if row is not None and compare_digest(
-                    read_key(row["ticket"], id).encode(), str(self.key).encode("utf-8", "replace")
-                ):
+            if key is not None:
+                chosen = select(subscriptions).where(subscriptions.c.id == id)
+                row = await self.read(lambda db: db.execute(chosen).mappings().one_or_none())
+                if row is not None and is_same(key, read_key(row["ticket"], id)):
                     return row
             service = self.api.broker.subscriptions
             return await service.subscription(id, self.principal, self.ticket)
@@ -231,7 +230,7 @@ class Caller:
             await self.denied("subscription", id)
             raise
 
-    async def owned(self, kind: str, number: int, *, reading: bool) -> RowMapping:
+    async def owned(self, kind: str, number: int, *, reading: bool = False) -> RowMapping:
         """Return the row of the subscription of a match or a delivery.
 
         Raises
@@ -240,8 +239,9 @@ class Caller:
             If it does not exist or belongs to another owner. The audit log has the refusal.
         """
         table, key = (matches, matches.c.seq) if kind == "match" else (deliveries, deliveries.c.id)
-        of = select(subscriptions.c.id).join(table, table.c.subscription == subscriptions.c.number)
-        id = await self.read(lambda db: db.scalar(of.where(key == number)))
+        is_its = table.c.subscription == subscriptions.c.number
+        chosen = select(subscriptions.c.id).join(table, is_its).where(key == number)
+        id = await self.read(lambda db: db.scalar(chosen))
         try:
             return await self.subscription(id or "", reading=reading)
         except NotFoundError:
@@ -249,12 +249,9 @@ class Caller:
             raise NotFoundError(Problem(what, Place(str(number)), "Send the ticket.")) from None
 
 
-def unknown(what: str) -> HttpError:
+def unauthorized(what: str) -> HttpError:
     """Return the refusal of a client without a valid token."""
-    remedy = (
-        "Send Authorization: Bearer and a token, or Ticket and a ticket. "
-        "The operator makes tokens: graphmatch serve --new-token OWNER:SCOPE."
-    )
+    remedy = "Send a token or a ticket. To make a token: graphmatch serve --new-token OWNER:SCOPE."
     headers = {"WWW-Authenticate": 'Bearer realm="graphmatch", Ticket realm="graphmatch"'}
     return HttpError(401, Problem(what, Place("Authorization"), remedy), headers)
 
@@ -276,56 +273,47 @@ def address_of(request: Request) -> str:
 async def caller_of(request: Request) -> Caller:
     """Return the client of a request, within its rate limit; refuse an unknown token."""
     api = await api_of(request)
-    caller = await _authenticated(Caller(api, request))
-    if not caller.is_local:
-        owner = caller.owner
-        key = f"address {address_of(request)}" if owner is None else f"owner {owner}"
-        api.limiter.check(key, api.broker.limits.requests)
-    return caller
-
-
-async def _authenticated(caller: Caller) -> Caller:
-    api, request = caller.api, caller.request
     reason = api.token_reason(request)
-    caller = replace(caller, why="" if reason is None else f": {reason}")
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
-    value = value.strip()
-    if "authorization" not in request.headers:
-        if reason is not None:
-            return caller
-        return replace(caller, principal=await api.local_principal(), is_local=True)
-    if scheme.lower() == "ticket" and value:
-        return replace(caller, ticket=value)
-    if scheme.lower() != "bearer" or not value:
-        raise unknown("the scheme of the authorization is unknown")
-    api.limiter.check_failures(address_of(request))
+    if not scheme and reason is None:
+        return Caller(api, request, await api.local_principal(), is_local=True)
+    scheme, value, principal = scheme.lower(), value.strip(), ANYBODY
+    if scheme == "bearer" and value:
+        principal = await _principal(api, request, value)
+    elif scheme and not (scheme == "ticket" and value):
+        raise unauthorized("the scheme of the authorization is unknown")
+    user = principal.owner
+    key = f"address {address_of(request)}" if user is None else f"owner {user}"
+    api.limiter.check(key, api.broker.limits.requests)
+    ticket = value if scheme == "ticket" else None
+    return Caller(api, request, principal, ticket, why=f": {reason}" if reason else "")
+
+
+async def _principal(api: Api, request: Request, token: str) -> Principal:
+    """Return the principal of a token. Wrong tokens are counted by address."""
+    address = address_of(request)
+    api.limiter.check_failures(address)
     try:
-        return replace(caller, principal=await api.broker.accounts.principal(value))
+        return await api.broker.accounts.principal(token)
     except NotFoundError as error:
-        api.limiter.failed(address_of(request))
-        raise unknown(error.problem.what) from None
+        api.limiter.failed(address)
+        raise unauthorized(error.problem.what) from None
 
 
 async def local_owner(broker: Broker) -> int:
     """Return the number of the local owner, who is created if needed."""
-    mine = select(owners.c.id).where(owners.c.name == LOCAL)
     new = insert(owners).values(name=LOCAL, created_at=millis(broker.clock()))
 
     def work(db: Connection) -> int:
-        number: int | None = db.scalar(mine)
-        if number is None:
-            number = db.execute(new.returning(owners.c.id)).scalar_one()
-        return number
+        number: int | None = db.scalar(select(owners.c.id).where(owners.c.name == LOCAL))
+        return number or db.execute(new.returning(owners.c.id)).scalar_one()
 
-    number: int | None = await broker.store.read(lambda db: db.scalar(mine))
-    return await broker.store.write(work) if number is None else number
+    return await broker.store.write(work)
 
 
 TheApi = Annotated[Api, Depends(api_of)]
 TheCaller = Annotated[Caller, Depends(caller_of)]
-Key = Annotated[
-    str | None, Query(max_length=200, description="The key for reading, instead of a header.")
-]
+Key = Annotated[str | None, Query(max_length=200, description="The key for reading.")]
 
 
 async def reader_of(by: TheCaller, key: Key = None) -> Caller:
@@ -337,9 +325,7 @@ async def reader_of(by: TheCaller, key: Key = None) -> Caller:
 TheReader = Annotated[Caller, Depends(reader_of)]
 Id = Annotated[str, Path(max_length=100, examples=[EXAMPLE_ID])]
 Number = Annotated[int, Path(ge=1, le=MAX_NUMBER, examples=[41])]
-Since = Annotated[
-    int | None, Query(ge=0, le=MAX_NUMBER, description="Number of the last known match, or 0.")
-]
+Since = Annotated[int | None, Query(ge=0, le=MAX_NUMBER, description="Last known match, or 0.")]
 Before = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only older ones.")]
 Limit = Annotated[int, Query(ge=1, le=LISTED, description="Size of the page.")]
 IdempotencyKey = Annotated[
@@ -358,24 +344,24 @@ def content_of(
 def document_body(examples: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the description of a body that is a document, with examples by media type."""
     content = {
-        media_type: {"schema": {"type": "string"}} | ({"example": text} if text else {})
-        for media_type, text in examples.items()
+        name: {"schema": {"type": "string"}} | ({"example": text} if text else {})
+        for name, text in examples.items()
     }
     return {"requestBody": {"required": True, "content": content}}
 
 
 def media_type_of(request: Request, known: Iterable[str]) -> str:
     """Return the media type of a body, which must be among the known ones."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type not in known:
-        what = f"the media type {media_type[:100]!r} is not supported"
+    name = media_type(request.headers)
+    if name not in known:
+        what = f"the media type {name[:100]!r} is not supported"
         remedy = f"Send {', '.join(filter(None, known))}."
         raise HttpError(415, Problem(what, Place("Content-Type"), remedy))
-    return media_type
+    return name
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
-    """Return the media type that a client prefers, or the first of equals.
+    """Return the first accepted media type, in the order of the client.
 
     Raises
     ------
@@ -384,22 +370,15 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> preferred("text/turtle;q=0.5, application/*", ("text/turtle", "application/ld+json"))
-    'application/ld+json'
+    >>> preferred("text/turtle, */*;q=0.5", ("application/ld+json", "text/turtle"))
+    'text/turtle'
     >>> preferred(None, ("text/turtle",))
     'text/turtle'
     """
-    qualities: dict[str, float] = {}
     for part in (accept or "*/*").lower().split(","):
-        quality = _QUALITY.search(part)
-        qualities[part.partition(";")[0].strip()] = float(quality[1]) if quality else 1.0
-
-    def quality_of(media_type: str) -> float:
-        ranges = (media_type, media_type.partition("/")[0] + "/*", "*/*")
-        return next((qualities[one] for one in ranges if one in qualities), 0.0)
-
-    best = max(offered, key=quality_of)
-    if not quality_of(best):
-        what, remedy = "no accepted media type is available", f"Accept {', '.join(offered)}."
-        raise HttpError(406, Problem(what, Place("Accept"), remedy))
-    return best
+        accepted = part.partition(";")[0].strip()
+        for name in offered:
+            if accepted in (name, f"{name.partition('/')[0]}/*", "*/*"):
+                return name
+    what, remedy = "no accepted media type is available", f"Accept {', '.join(offered)}."
+    raise HttpError(406, Problem(what, Place("Accept"), remedy))

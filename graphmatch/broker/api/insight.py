@@ -6,20 +6,20 @@ They are for local clients and tokens for `subscribe`, and include the publicati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field
+from pyoxigraph import RdfFormat
 from sqlalchemy import true
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
-from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.insight.backtest import BacktestResult
 from graphmatch.broker.insight.explanations import Reasons
-from graphmatch.broker.insight.insight_service import Upload
+from graphmatch.broker.insight.insight_service import InsightService, Upload
 from graphmatch.broker.insight.query_by_example import FactHierarchies
 from graphmatch.broker.insight.what_if import Difference
 from graphmatch.broker.models.base import EXAMPLE_ID, Answer, Model, example
@@ -29,20 +29,21 @@ from graphmatch.broker.models.stored_publication import PublicationRef, StoredPu
 from graphmatch.broker.models.subscription import QueryDefinition
 from semantic.errors import Place, Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
-
 _LINE = "<urn:a:Laptop> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:a:Computer> ."
-ONTOLOGY_TYPES = {
-    "text/turtle": ".ttl",
-    "application/n-triples": ".nt",
-    "text/n3": ".n3",
-    "application/ld+json": ".jsonld",
-    "application/rdf+xml": ".rdf",
-    "application/owl+xml": ".owx",
-}
+_RDF = [RdfFormat.TURTLE, RdfFormat.N_TRIPLES, RdfFormat.N3, RdfFormat.JSON_LD, RdfFormat.RDF_XML]
+ONTOLOGY_TYPES = {format.media_type: f".{format.file_extension}" for format in _RDF}
+ONTOLOGY_TYPES["application/owl+xml"] = ".owx"
 """File suffix by media type."""
+LogNumber = Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")]
 router = APIRouter(prefix="/v1")
+
+
+async def _insight(by: deps.TheCaller) -> InsightService:
+    by.check("subscribe")
+    return by.api.insight
+
+
+TheInsight = Annotated[InsightService, Depends(_insight)]
 
 
 class ChosenFacts(Model):
@@ -61,68 +62,54 @@ class ExplainedMatch(Answer):
 
 
 class Explanation(Answer):
-    """Why a subscription matches a publication, or the first condition that fails.
-
-    Attributes
-    ----------
-    matches
-        Whether the current query matches the publication.
-    before
-        Whether the publication is older than the query. Then it is not a match.
-    """
+    """Why a subscription matches a publication, or the first condition that fails."""
 
     subscription: str = Field(examples=[EXAMPLE_ID])
     publication: PublicationRef
-    matches: bool
-    before: bool
+    matches: bool = Field(description="Whether the current query matches the publication.")
+    before: bool = Field(description="Whether the publication is older than the query.")
     reasons: Reasons
 
 
 @router.post("/subscriptions:backtest", summary="Test a subscription on stored publications")
-async def backtest(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
+@router.post("/subscriptions:preview", summary="Test a subscription while a user writes it")
+async def backtest(
+    body: QueryDefinition, insight: TheInsight, by: deps.TheCaller
+) -> BacktestResult:
     """Return the stored publications that a subscription would have matched, and near misses.
 
-    The search ends after some ten seconds. Relaxed matches lack one condition.
+    A backtest ends after some ten seconds. A preview only reads recent publications, and ends after
+    about a second. Relaxed matches lack one condition.
     """
-    by.check("subscribe")
-    insight = by.api.insight
-    return await insight.ask(insight.backtest, body.definition() or {}, by.root)
-
-
-@router.post("/subscriptions:preview", summary="Preview a subscription while a user writes it")
-async def preview(body: QueryDefinition, by: deps.TheCaller) -> BacktestResult:
-    """Return the same for recent publications within about a second."""
-    by.check("subscribe")
-    insight = by.api.insight
-    return await insight.ask(insight.preview, body.definition() or {}, by.root)
+    is_short = by.request.url.path.endswith(":preview")
+    question = insight.preview if is_short else insight.backtest
+    return await insight.ask(question, body.definition() or {}, by.root)
 
 
 async def publication_of(by: deps.Caller, seq: int) -> StoredPublication:
     """Return a stored publication. The audit log gets requests for a missing one."""
     row = await by.read(lambda db: queries.item(db, seq))
     if row is None:
-        await by.denied("publication", str(seq))
+        await by.denied("publication", seq)
         what, remedy = "there is no such publication", "Its retention time may be over."
         raise NotFoundError(Problem(what, Place(str(seq)), remedy))
     return queries.stored(row, by.root)
 
 
 @router.get("/publications/{seq}/facts", summary="List the facts of a publication")
-async def facts(seq: deps.Number, by: deps.TheCaller) -> FactHierarchies:
+async def facts(seq: deps.Number, insight: TheInsight, by: deps.TheCaller) -> FactHierarchies:
     """Return facts of a publication for a query, and their generalisations in the ontology.
 
     Each has the number of recent publications that contain it.
     """
-    by.check("subscribe")
-    insight = by.api.insight
     return await insight.ask(insight.facts, await publication_of(by, seq))
 
 
 @router.post("/publications/{seq}/query", summary="Create a query from facts")
-async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> dict[str, str]:
+async def query_of(
+    seq: deps.Number, body: ChosenFacts, insight: TheInsight, by: deps.TheCaller
+) -> dict[str, str]:
     """Return the `query` of a subscription for some facts of a publication."""
-    by.check("subscribe")
-    insight = by.api.insight
     query = await insight.ask(insight.query_of, await publication_of(by, seq), body.facts)
     if not query:
         what, remedy = "the publication has none of these facts", "Send keys of its facts."
@@ -131,11 +118,7 @@ async def query_of(seq: deps.Number, body: ChosenFacts, by: deps.TheCaller) -> d
 
 
 @router.get("/subscriptions/{id}/why", summary="Explain why a publication matches or not")
-async def why(
-    id: deps.Id,
-    by: deps.TheCaller,
-    publication: Annotated[int, Query(ge=1, le=deps.MAX_NUMBER, description="Number in the log.")],
-) -> Explanation:
+async def why(id: deps.Id, publication: LogNumber, by: deps.TheCaller) -> Explanation:
     """Return why a subscription matches any stored publication, or the first failed condition."""
     row, insight = await by.subscription(id), by.api.insight
     stored = await publication_of(by, publication)
@@ -166,20 +149,11 @@ async def what_if(by: deps.TheCaller) -> Difference:
 
 
 @router.get("/subscription-health", summary="Find faults of subscriptions")
-async def health(by: deps.TheCaller) -> HealthReport:
+async def health(insight: TheInsight, by: deps.TheCaller) -> HealthReport:
     """Return subscriptions that never match, are duplicates, or are not delivered.
 
-    Owners and the local user get their own, an admin all, and a client with a ticket one.
+    Owners and the local user get their own, and an admin all.
     """
-    insight, all_rows = by.api.insight, by.principal.is_admin or by.is_local
-    return await insight.ask(insight.health, _whose(by), includes_broker=all_rows)
-
-
-def _whose(by: deps.Caller) -> ColumnElement[bool]:
-    """Return the condition of the subscriptions in a health report."""
-    if by.owner is not None:
-        by.check("subscribe")
-        return true() if by.principal.is_admin else subscriptions.c.owner == by.owner
-    if by.ticket is None:
-        raise deps.unknown(f"this needs a ticket, or the token of an owner{by.why}")
-    return subscriptions.c.ticket == digest_of(by.ticket)
+    is_admin = by.principal.is_admin
+    whose = true() if is_admin else subscriptions.c.owner == by.owner
+    return await insight.ask(insight.health, whose, includes_broker=is_admin or by.is_local)

@@ -121,7 +121,7 @@ async def feed(
         {"Cache-Control": "private, no-cache"},
         {},
     )
-    if by.api.options.hub and row["state"] != "ended" and render is atom:
+    if row["state"] != "ended" and render is atom:
         more["hub"] = hub_of(root)
         headers["Link"] = hub_links(more["hub"], feed_url(row, root))
     content, headers["ETag"] = await by.read(lambda db: render(db, row, root, size, **more))

@@ -7,40 +7,36 @@ request.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from graphmatch.broker.app.errors import (
-    BusyError,
-    ConflictError,
-    NotFoundError,
-    TooManyRequestsError,
-)
+import graphmatch.broker.app.errors as errors
 from graphmatch.broker.db.store import StoreError
-from graphmatch.broker.models.problem import ProblemAnswer, ProblemItem
+from graphmatch.broker.metrics import route_of
+from graphmatch.broker.models.problem import ProblemAnswer
 from semantic.errors import GraphMatchError, InputError, Place, Problem, SubscriptionError
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:graphmatch:problem:"
 """Beginning of the types of problems. The code follows."""
-CONSTRAINTS = '</docs#publications>; rel="http://www.w3.org/ns/ldp#constrainedBy"'
+CONSTRAINTS = '</docs>; rel="http://www.w3.org/ns/ldp#constrainedBy"'
 """Link to the requirements for publications, as Linked Data Notifications require it."""
 _KINDS: Mapping[type, tuple[int, str]] = {
-    NotFoundError: (404, "not-found"),
-    ConflictError: (409, "conflict"),
-    TooManyRequestsError: (429, "too-many-requests"),
-    BusyError: (503, "busy"),
+    errors.NotFoundError: (404, "not-found"),
+    errors.ConflictError: (409, "conflict"),
+    errors.TooManyRequestsError: (429, "too-many-requests"),
+    errors.BusyError: (503, "busy"),
     StoreError: (503, "store-unavailable"),
     SubscriptionError: (422, "invalid-subscription"),
     InputError: (422, "invalid-document"),
@@ -49,6 +45,7 @@ _KINDS: Mapping[type, tuple[int, str]] = {
 """Status and code by the class of an error."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Names of RFC 9110. Those in Python depend on its version."""
+_MESSAGES = {404: "there is nothing at this address", 405: "this address has no such method"}
 
 
 class HttpError(HTTPException):
@@ -71,6 +68,11 @@ def status_of(error: GraphMatchError) -> int:
     return kind_of(error)[0]
 
 
+def media_type(headers: Headers) -> str:
+    """Return the media type of a body without its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def problem_of(
     scope: Scope, status: int, problem: Problem, code: str = "", problems: Sequence[Problem] = ()
 ) -> ProblemAnswer:
@@ -84,16 +86,18 @@ def problem_of(
     ('urn:graphmatch:problem:not-found', 'Not Found', 'a')
     """
     title = _TITLES.get(status) or HTTPStatus(status).phrase
-    code = code or title.lower().replace(" ", "-").replace("'", "")
+    code = code or title.lower().replace(" ", "-")
     return ProblemAnswer(
-        **ProblemItem.model_validate(problem).model_dump(),
+        what=problem.what,
+        where=problem.where,
+        remedy=problem.remedy,
         type=TYPE + code,
         title=title,
         status=status,
         code=code,
         detail=str(problem),
         request_id=scope.get("state", {}).get("request_id", ""),
-        problems=[ProblemItem.model_validate(one) for one in problems] or None,
+        problems=list(problems) or None,
     )
 
 
@@ -117,86 +121,71 @@ def request_error(error: ValidationError, part: str) -> RequestValidationError:
 
 def first_problem(error: ValidationError) -> Problem:
     """Return the first problem of an invalid body."""
-    return _invalid(request_error(error, "body").errors()[0])
+    return _invalid_part(request_error(error, "body").errors()[0])
 
 
-def handle(app: FastAPI) -> None:
-    """Make an application answer all errors with problems."""
-
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, GraphMatchError)
-        status, code = kind_of(error)
-        headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-        if isinstance(error, TooManyRequestsError):
-            headers = {"Retry-After": str(int(error.retry_after) + 1)}
-        return problem_answer(request.scope, status, error.problem, headers, code=code)
-
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        status, headers = error.status_code, dict(error.headers or {})
-        place = Place(request.url.path[:200])
-        if isinstance(error, HttpError):
-            problem = error.problem
-        elif status == HTTPStatus.NOT_FOUND:
-            problem = Problem("there is nothing at this address", place, "See /docs.")
-        elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-            what = f"the method {request.method} is not allowed"
-            problem = Problem(what, place, "The header Allow lists methods.")
-            headers["Allow"] = ", ".join(_allowed(app, request.url.path))
-        else:
-            problem = Problem(str(error.detail), place, "See /docs.")
-        return problem_answer(request.scope, status, problem, headers)
-
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        errors = error.errors()
-        problems = [_invalid(one) for one in errors]
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if any(one["loc"] == ("body",) and one["type"] != "missing" for one in errors) and (
-            re.fullmatch(r"application/(.+\+)?json", media_type) is None
-        ):
-            what = f"the media type {media_type[:100]!r} is not supported"
-            problem = Problem(what, Place("Content-Type"), "Send application/json.")
-            return problem_answer(request.scope, 415, problem)
-        malformed = any(one["type"] == "json_invalid" for one in errors)
-        status, code = (400, "invalid-json") if malformed else (422, "invalid-request")
-        return problem_answer(request.scope, status, problems[0], code=code, problems=problems)
-
-    def fault(status: int, what: str, remedy: str) -> Any:
-        async def answer(request: Request, _: Exception) -> Response:
-            # The server catches unknown errors outside of the guard, which adds this header.
-            headers = {"X-Request-Id": request.scope.get("state", {}).get("request_id", "")}
-            problem = Problem(what, Place(request.url.path[:200]), remedy)
-            return problem_answer(request.scope, status, problem, headers)
-
-        return answer
-
-    what, remedy = "the database cannot store a value of the request", "Remove invalid characters."
-    app.add_exception_handler(GraphMatchError, refused)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(DBAPIError, fault(422, what, remedy))
-    app.add_exception_handler(ClientDisconnect, fault(400, "the body is incomplete", "Repeat it."))
-    app.add_exception_handler(Exception, fault(500, "an error in the broker", "Report its id."))
+async def _refused(request: Request, error: GraphMatchError) -> Response:
+    status, code = kind_of(error)
+    headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    if isinstance(error, errors.TooManyRequestsError):
+        headers = {"Retry-After": str(int(error.retry_after) + 1)}
+    return problem_answer(request.scope, status, error.problem, headers, code=code)
 
 
-def _allowed(app: FastAPI, path: str) -> list[str]:
-    """Return the methods of a path. The router only knows those of the first matching route."""
-    methods = {
-        method.upper()
-        for template, operations in app.openapi()["paths"].items()
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path)
-        for method in operations
-    }
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    status, headers = error.status_code, dict(error.headers or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The router only knows the methods of the first route at this address.
+        paths = request.app.openapi()["paths"]
+        operations = paths.get(request.url.path) or paths.get(route_of(request.scope), {})
+        methods = {*operations} | ({"head"} if "get" in operations else set())
+        headers["Allow"] = ", ".join(sorted(methods)).upper()
+    what = _MESSAGES.get(status, error.detail)
+    problem = Problem(what, Place(request.url.path[:200]), "See /docs.")
+    problem = getattr(error, "problem", problem)
+    return problem_answer(request.scope, status, problem, headers)
 
 
-def _invalid(error: Mapping[str, Any]) -> Problem:
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
+    parts, name = error.errors(), media_type(request.headers)
+    is_json = name == "application/json" or name.endswith("+json")
+    if not is_json and any(one["loc"] == ("body",) and one["type"] != "missing" for one in parts):
+        what = f"the media type {name[:100]!r} is not supported"
+        problem = Problem(what, Place("Content-Type"), "Send application/json.")
+        return problem_answer(request.scope, 415, problem)
+    problems = [_invalid_part(one) for one in parts]
+    malformed = any(one["type"] == "json_invalid" for one in parts)
+    status, code = (400, "invalid-json") if malformed else (422, "invalid-request")
+    return problem_answer(request.scope, status, problems[0], code=code, problems=problems)
+
+
+def _invalid_part(error: Mapping[str, Any]) -> Problem:
     """Return the problem of an invalid part of a request, from an error of pydantic."""
     source, *rest = map(str, error["loc"] or ("request",))
-    if error["type"] == "json_invalid":
-        what = f"the body is not JSON: {error.get('ctx', {}).get('error', '')}"
-        item = f"character {rest[0]}" if rest else None
-        return Problem(what, Place(source, item=item), "Correct it.")
     what = f"not valid: {error['msg']}"
+    if error["type"] == "json_invalid":
+        what = f"the body is not JSON: {error['ctx']['error']}"
+        rest = [f"character {position}" for position in rest]
     return Problem(what, Place(source, item=".".join(rest)[:200] or None), "See /docs.")
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    status, what, remedy = next(_FAULTS[one] for one in type(error).__mro__ if one in _FAULTS)
+    # The server catches unknown errors outside of the guard, which adds this header.
+    headers = {"X-Request-Id": request.scope.get("state", {}).get("request_id", "")}
+    problem = Problem(what, Place(request.url.path[:200]), remedy)
+    return problem_answer(request.scope, status, problem, headers)
+
+
+_FAULTS: Mapping[type, tuple[int, str, str]] = {
+    DBAPIError: (422, "the database cannot store a value of it", "Remove invalid characters."),
+    ClientDisconnect: (400, "the body is incomplete", "Repeat it."),
+    Exception: (500, "an error in the broker", "Report its id."),
+}
+HANDLERS: dict[int | type[Exception], Any] = {
+    GraphMatchError: _refused,
+    HTTPException: _http_error,
+    RequestValidationError: _invalid,
+    **dict.fromkeys(_FAULTS, _fault),
+}
+"""Functions that answer errors with problems."""

@@ -24,7 +24,6 @@ from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models import publication as model
-from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
 from graphmatch.broker.service.broker import Broker
 from semantic.errors import InputError, Place, Problem
@@ -122,9 +121,8 @@ async def publish(
             key=idempotency_key,
             by=by.principal,
         )
-    items = [ProblemItem.model_validate(one) for one in accepted.problems]
     refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
-    return model.PublishReceipt(publications=refs, problems=items)
+    return model.PublishReceipt(publications=refs, problems=list(accepted.problems))
 
 
 async def publish_now(request: Request) -> Response:

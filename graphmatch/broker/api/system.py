@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from starlette.responses import HTMLResponse
+from fastapi import APIRouter, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.responses import JSONResponse, PlainTextResponse
 
-from graphmatch.broker.api.api_docs import docs_page
-from graphmatch.broker.api.dependencies import LISTED, Limit, TheApi, TheCaller, content_of
+from graphmatch.broker.api.dependencies import LISTED, Limit, TheApi, TheCaller
 from graphmatch.broker.api.publications import LDP
 from graphmatch.broker.db.dead_letters import count_dead_letters, newest_dead_letters
 from graphmatch.broker.db.store import StoreError
@@ -18,22 +17,25 @@ from graphmatch.broker.models.problem import DeadLetter, DeadLetters, Readiness
 
 FREE_BYTES = 50_000_000
 """Free space on the disk of a SQLite store below which the broker is not ready."""
+DOCS_FILES = "/docs/files"
+"""Path of the files of Swagger UI, which are in the package fastapi-offline."""
 router = APIRouter()
 
 
-@router.get(
-    "/",
-    summary="Find the inbox",
-    response_class=Response,
-    responses=content_of("application/ld+json", schema={"type": "object"}),
-)
-async def discovery(request: Request, api: TheApi) -> Response:
+class JsonLdResponse(JSONResponse):
+    """A response in JSON-LD."""
+
+    media_type = "application/ld+json"
+
+
+@router.get("/", summary="Find the inbox", response_class=JsonLdResponse)
+async def discovery(request: Request, response: Response, api: TheApi) -> dict[str, str]:
     """Return the addresses of the LDN inbox and of the API's description."""
     root = api.root(request)
     inbox = f"{root}/v1/publications"
-    body = {"@context": LDP, "@id": f"{root}/", "inbox": inbox}
-    link = f'<{inbox}>; rel="{LDP}#inbox", <{root}/openapi.json>; rel="service-desc"'
-    return Response(json.dumps(body), media_type="application/ld+json", headers={"Link": link})
+    links = f'<{inbox}>; rel="{LDP}#inbox", <{root}/openapi.json>; rel="service-desc"'
+    response.headers["Link"] = links
+    return {"@context": LDP, "@id": f"{root}/", "inbox": inbox}
 
 
 @router.get("/healthz", summary="Check that the broker responds")
@@ -83,12 +85,7 @@ async def list_dead_letters(by: TheCaller, limit: Limit = LISTED) -> DeadLetters
     return DeadLetters(dead_letters=letters, total=await by.read(count_dead_letters))
 
 
-@router.get(
-    "/metrics",
-    summary="Read metrics (admin)",
-    response_class=Response,
-    responses=content_of("text/plain"),
-)
+@router.get("/metrics", summary="Read metrics (admin)", response_class=PlainTextResponse)
 async def metrics(by: TheCaller) -> Response:
     """Return metrics in the text format of Prometheus."""
     by.check("admin")
@@ -96,8 +93,16 @@ async def metrics(by: TheCaller) -> Response:
     return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.get("/docs", summary="Read the documentation of the API", response_class=HTMLResponse)
-async def docs(request: Request) -> str:
-    """Return a page about the endpoints and their data. It needs no other server."""
-    app: FastAPI = request.app
-    return await asyncio.to_thread(lambda: docs_page(app.openapi()))
+@router.get("/docs", include_in_schema=False)
+async def docs() -> Response:
+    """Return a page about the endpoints and their data. The browser needs no other server."""
+    page = get_swagger_ui_html(
+        openapi_url="/openapi.json",
+        title="graphmatch broker",
+        swagger_js_url=f"{DOCS_FILES}/swagger-ui-bundle.js",
+        swagger_css_url=f"{DOCS_FILES}/swagger-ui.css",
+        swagger_favicon_url=f"{DOCS_FILES}/favicon.png",
+    )
+    policy = "default-src 'self' 'unsafe-inline'; img-src 'self' data:"
+    page.headers["Content-Security-Policy"] = policy
+    return page

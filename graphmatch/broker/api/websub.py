@@ -5,36 +5,35 @@ Errors are plain text, as the recommendation requires.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
-from urllib.parse import parse_qsl
+from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Path, Request
-from starlette.responses import Response
+from fastapi import APIRouter, FastAPI, Form, Path, Request
+from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse, Response
 
-from graphmatch.broker.api.dependencies import TheApi
+from graphmatch.broker.api.dependencies import TheApi, document_body
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
+from graphmatch.broker.outbox.websub_hub import Hub
 from graphmatch.broker.outbox.websub_protocol import Response as HubResponse
 
-_MAX_FIELDS = 50
-_FORM = "application/x-www-form-urlencoded"
-_REQUIRED = ["hub.mode", "hub.topic", "hub.callback"]
-_FIELDS = {name: {"type": "string"} for name in (*_REQUIRED, "hub.lease_seconds", "hub.secret")}
-_SCHEMA = {"type": "object", "required": _REQUIRED, "properties": _FIELDS}
-_FEED = {"schema": {"type": "string"}}
-_TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-
-router = APIRouter(prefix="/websub", default_response_class=Response)
+router = APIRouter(
+    prefix="/websub",
+    default_response_class=PlainTextResponse,
+    responses={"4XX": {"description": "The request was refused."}},
+)
 
 
-class HubRequests(Protocol):
-    """The hub, which answers requests for match feeds."""
+class HubForm(BaseModel):
+    """A request to the hub."""
 
-    async def request(self, form: Mapping[str, str]) -> HubResponse:
-        """Return the response to a request."""
+    mode: str = Field("", alias="hub.mode")
+    topic: str = Field("", alias="hub.topic")
+    callback: str = Field("", alias="hub.callback")
+    lease_seconds: str = Field("", alias="hub.lease_seconds")
+    secret: str = Field("", alias="hub.secret")
 
 
-def install(app: FastAPI, hub: HubRequests, subscriber: Subscriber) -> None:
+def install(app: FastAPI, hub: Hub, subscriber: Subscriber) -> None:
     """Add the endpoints to an application."""
     app.state.hub, app.state.subscriber = hub, subscriber
     app.include_router(router)
@@ -47,41 +46,19 @@ def _response(answer: HubResponse) -> Response:
     return Response(answer.body, answer.status, media_type=answer.content_type)
 
 
-def _body(media_type: str, content: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {media_type: content}}}
-
-
-@router.post(
-    "",
-    status_code=202,
-    summary="Subscribe a callback to a match feed (WebSub)",
-    responses={202: {"description": "It will be verified."}, 404: {"description": "No topic."}},
-    openapi_extra=_body(_FORM, {"schema": _SCHEMA}),
-)
-async def ask_hub(request: Request, api: TheApi) -> Response:
+@router.post("", status_code=202, summary="Subscribe a callback to a match feed (WebSub)")
+async def ask_hub(form: Annotated[HubForm, Form()], request: Request, api: TheApi) -> Response:
     """Subscribe a callback to a match feed, or unsubscribe it; feeds name this hub (`rel=hub`).
 
     The topic is the address of the feed with its key. The hub asks the callback first, and signs
     the content if there is a secret.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        return _response(HubResponse(415, f"send {_FORM}".encode()))
-    try:
-        text = (await request.body()).decode()
-        form = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
-    except ValueError:
-        return _response(HubResponse(400, b"the body is not a form"))
-    is_ours = form.get("hub.topic", "").startswith(f"{api.root(request)}/")
-    if form.get("hub.mode") == "subscribe" and not is_ours:
+    if form.mode == "subscribe" and not form.topic.startswith(f"{api.root(request)}/"):
         return _response(HubResponse(404, b"hub.topic does not belong to this hub"))
-    return _response(await request.app.state.hub.request(form))
+    return _response(await request.app.state.hub.request(form.model_dump(by_alias=True)))
 
 
-@router.get(
-    "/callback/{id}",
-    summary="Verify a subscription of the broker (for hubs)",
-    responses={200: {"description": "The challenge.", **_TEXT}, 404: {"description": "Unknown."}},
-)
+@router.get("/callback/{id}", summary="Verify a subscription of the broker (for hubs)")
 async def verify(id: Id, request: Request) -> Response:
     """Return the challenge, if the broker has asked the hub for this."""
     return _response(await request.app.state.subscriber.verify(id, request.query_params))
@@ -91,14 +68,12 @@ async def verify(id: Id, request: Request) -> Response:
     "/callback/{id}",
     status_code=202,
     summary="Push new items of a feed (for hubs)",
-    responses={
-        202: {"description": "The items are in the log."},
-        403: {"description": "The signature is not valid."},
-        410: {"description": "There is no such subscription."},
-    },
-    openapi_extra=_body("application/atom+xml", _FEED),
+    openapi_extra=document_body({"application/atom+xml": None}),
 )
 async def receive(id: Id, request: Request) -> Response:
-    """Accept the content of a feed; the response comes after the commit."""
+    """Accept the content of a feed; the response comes after the commit.
+
+    The status is 403 if the signature is not valid, and 410 if there is no such subscription.
+    """
     subscriber: Subscriber = request.app.state.subscriber
     return _response(await subscriber.receive(id, request.headers, request.body))

@@ -16,14 +16,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from graphmatch.broker.api import websub as websub_routes
 from graphmatch.broker.api.app import make_app
-from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.dependencies import Api, ApiOptions
 from graphmatch.broker.app import ROLES
 from graphmatch.broker.app.leader import Leader
 from graphmatch.broker.app.notifications import Notifications
@@ -121,7 +121,7 @@ async def started(
     parts
         The other parts.
     options
-        See `graphmatch.broker.api.app.make_app`.
+        Options of the API.
     """
     workers = ThreadPoolExecutor(_THREADS, "broker")
     asyncio.get_running_loop().set_default_executor(workers)
@@ -145,19 +145,14 @@ async def started(
         def on_matched(numbers: Sequence[int]) -> None:
             dispatcher.wake(numbers)
             hub.wake(numbers)
+            api.streams.notify(numbers)
 
-        app = make_app(
-            broker,
-            matcher,
-            options=replace(options or ApiOptions(), hub="feeds" in roles),
-            retry=dispatcher.retry if "deliver" in roles else None,
-            feeds=poller,
-            on_matched=on_matched,
-        )
-        dispatcher.on_attempt = app.state.api.metrics.attempted
-        app.state.api.metrics.leader.set_function(lambda: leader.is_leading)
+        api = Api(broker, matcher, poller, dispatcher.retry, options, on_matched)
+        app = make_app(api)
+        dispatcher.on_attempt = api.metrics.attempted
+        api.metrics.leader.set_function(lambda: leader.is_leading)
         websub_routes.install(app, hub, subscriber)
-        install(app, Page(app.state.api))
+        install(app, Page(api))
         if "api" not in roles:
             app.add_middleware(_only_health)
 
@@ -196,7 +191,7 @@ async def started(
             elif new := await store.read(partial(matches_since, seq=last_match)):
                 last_match = new[-1][0]
                 hub.wake()
-                app.state.api.streams.notify([number for _, number in new])
+                api.streams.notify([number for _, number in new])
 
         async def synchronize() -> float:
             """Apply the changes that other processes made to the list of feeds."""

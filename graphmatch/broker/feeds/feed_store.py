@@ -126,6 +126,11 @@ class Feed:
     push_problem: str | None = None
 
     @property
+    def id(self) -> str:
+        """The id in the API."""
+        return hashlib.sha256(self.url.encode("utf-8", "replace")).hexdigest()[:16]
+
+    @property
     def address(self) -> str:
         """The address that is fetched."""
         return self.moved or self.url

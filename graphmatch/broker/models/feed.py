@@ -5,57 +5,31 @@ from __future__ import annotations
 from pydantic import Field
 
 from graphmatch.broker.models.base import Answer, Model, Page, Time, example
-from graphmatch.broker.models.problem import ProblemItem
+from semantic.errors import Problem
 
 
 class FeedRequest(Model):
-    """A feed to follow.
-
-    Attributes
-    ----------
-    title
-        Title of the feed until the first fetch.
-    """
+    """A feed to follow."""
 
     model_config = example({"url": "https://example.org/feed"})
 
     url: str = Field(max_length=2000)
-    title: str = Field("", max_length=200)
+    title: str = Field("", max_length=200, description="Title of the feed until the first fetch.")
 
 
 class FeedView(Answer):
-    """A followed feed.
-
-    Attributes
-    ----------
-    url
-        Address in the request that added the feed.
-    address
-        Address of the fetches.
-    read_at
-        Time of the last successful fetch.
-    next_poll_at
-        Time of the next fetch. `null` means soon.
-    errors
-        Number of failed fetches since the last successful one.
-    status
-        HTTP status of the last fetch.
-    problem
-        The error of the last fetch.
-    pushed_until
-        End of the lease at a WebSub hub that sends new items.
-    """
+    """A followed feed. If `next_poll_at` is `null`, the next fetch is soon."""
 
     id: str = Field(examples=["0123456789abcdef"])
-    url: str
-    address: str
+    url: str = Field(description="Address in the request that added the feed.")
+    address: str = Field(description="Address of the fetches.")
     title: str
-    read_at: Time | None = None
-    next_poll_at: Time | None = None
-    errors: int
-    status: int | None = None
-    problem: str | None = None
-    pushed_until: Time | None = None
+    read_at: Time | None = Field(None, description="Time of the last successful fetch.")
+    next_poll_at: Time | None = Field(None, description="Time of the next fetch.")
+    errors: int = Field(description="Number of failed fetches since the last successful one.")
+    status: int | None = Field(None, description="HTTP status of the last fetch.")
+    problem: str | None = Field(None, description="The error of the last fetch.")
+    pushed_until: Time | None = Field(None, description="End of the lease at a WebSub hub.")
 
 
 class FeedsPage(Page):
@@ -65,18 +39,8 @@ class FeedsPage(Page):
 
 
 class FeedListReceipt(Answer):
-    """The result of an import.
+    """The result of an import."""
 
-    Attributes
-    ----------
-    added
-        Number of new feeds.
-    listed
-        Number of valid feeds in the list.
-    problems
-        The first 100 entries that are not valid.
-    """
-
-    added: int
-    listed: int
-    problems: list[ProblemItem]
+    added: int = Field(description="Number of new feeds.")
+    listed: int = Field(description="Number of valid feeds in the list.")
+    problems: list[Problem] = Field(description="The first 100 entries that are not valid.")

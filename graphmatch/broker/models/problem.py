@@ -7,59 +7,26 @@ from typing import Literal
 from pydantic import Field
 
 from graphmatch.broker.models.base import Answer, Time
+from semantic.errors import Place, Problem
 
 
-class ProblemPlace(Answer):
-    """The place of a problem.
+class ProblemAnswer(Answer):
+    """An error, as `application/problem+json` (RFC 9457), with its place and a remedy.
 
-    Attributes
-    ----------
-    source
-        The part of the request, or the id of the object.
-    line
-        Line, counted from 1.
-    column
-        Column, counted from 1.
-    item
-        The field, or another part of the source.
+    `code` is the name of the kind of error, which never changes. `request_id` is the response
+    header `X-Request-Id`, which is also in the log.
     """
-
-    source: str
-    line: int | None = None
-    column: int | None = None
-    item: str | None = None
-
-
-class ProblemItem(Answer):
-    """A problem: its description, its place and a remedy."""
 
     what: str
-    where: ProblemPlace
+    where: Place
     remedy: str
-
-
-class ProblemAnswer(ProblemItem):
-    """An error, as `application/problem+json` (RFC 9457).
-
-    Attributes
-    ----------
-    code
-        Name of the kind of error. It never changes.
-    detail
-        Description, place and remedy as one text.
-    request_id
-        The response header `X-Request-Id`. The log of the broker contains it.
-    problems
-        All problems, if there are several.
-    """
-
     type: str = Field(examples=["urn:graphmatch:problem:not-found"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     code: str = Field(examples=["not-found"])
-    detail: str
+    detail: str = Field(description="Description, place and remedy as one text.")
     request_id: str
-    problems: list[ProblemItem] | None = None
+    problems: list[Problem] | None = Field(None, description="All problems, if there are several.")
 
 
 class DeadLetter(Answer):
@@ -82,14 +49,9 @@ class DeadLetters(Answer):
 class Readiness(Answer):
     """The state of the broker.
 
-    Attributes
-    ----------
-    reasons
-        Faults that keep the broker from working.
-    set_aside
-        Number of records that each background task has set aside since the start.
-    dead_letters
-        Number of records in `GET /v1/dead-letters`.
+    `reasons` are the faults that keep it from working. `set_aside` has the number of records that
+    each background task has set aside since the start, and `dead_letters` the number of records in
+    `GET /v1/dead-letters`.
     """
 
     status: Literal["ok", "not ready"] = "ok"

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import Base64Bytes, ConfigDict, Field
 
 from graphmatch.broker.models.base import Answer, Model, Time
-from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
+from semantic.errors import Problem
 
 
 class PublishOptions(Model):
@@ -81,7 +81,7 @@ class PublishReceipt(Answer):
     """
 
     publications: list[PublicationRef]
-    problems: list[ProblemItem]
+    problems: list[Problem]
 
 
 class PublicationView(PublicationRef, Answer):

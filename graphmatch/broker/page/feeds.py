@@ -68,7 +68,7 @@ async def remove_feed(visit: TheVisit, form: TheForm) -> Response:
     """Remove a feed; its items stay."""
     visit.check("feeds")
     poller = visit.page.api.feeds
-    if poller is None or form["url"] not in poller.feeds:
+    if form["url"] not in poller.feeds:
         raise not_there("feed", form["url"][:200])
     await poller.remove(form["url"])
     return visit.see("/feeds")
@@ -90,7 +90,7 @@ async def retry(number: Number, visit: TheVisit, _form: TheForm) -> Response:
     visit.check("subscribe")
     own = deliveries.c.id == number
     rows = await visit.read(lambda db: queries.deliveries_of(db, visit.owner, own))
-    if visit.page.api.retry is None or not rows:
+    if not rows:
         raise not_there("delivery", number)
     await visit.page.api.retry(number)
     return visit.see("/deliveries")

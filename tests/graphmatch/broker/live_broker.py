@@ -22,10 +22,12 @@ from lxml import html
 from sqlalchemy import Connection
 
 from graphmatch.broker.api.app import make_app
+from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.app.server import server_of
 from graphmatch.broker.client import Client
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
@@ -158,7 +160,11 @@ class LiveBroker(Called):
         wait(lambda: self.server.started)
 
     def make(self) -> FastAPI:
-        return make_app(self.broker, self.matcher, **self._more)
+        from tests.graphmatch.broker.page_client import Polled
+
+        dispatcher = Dispatcher(self.broker, None)  # type: ignore[arg-type]  # It sends nothing.
+        more = {"feeds": Polled(self.clock()), "retry": dispatcher.retry} | self._more
+        return make_app(Api(self.broker, self.matcher, **more))
 
     def _serve(self, listening: socket.socket) -> None:
         with listening:
@@ -188,9 +194,10 @@ class LiveBroker(Called):
             connection.sendall(data)
             return connection.recv(65536)
 
-    def subscribe(self, query: str = ALL, **more: Any) -> tuple[str, dict[str, str]]:
+    def subscribe(self, query: str | None = ALL, **more: Any) -> tuple[str, dict[str, str]]:
         """Return a subscription's id, and the header with its ticket."""
-        made = self.call("POST", "/v1/subscriptions", {"query": query, **more})
+        definition = more if query is None else {"query": query, **more}
+        made = self.call("POST", "/v1/subscriptions", definition)
         assert made.status == 201, made.content
         return made.json["id"], {"Authorization": f"Ticket {made.json['ticket']}"}
 

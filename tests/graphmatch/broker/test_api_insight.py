@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,13 +14,11 @@ from sqlalchemy import func, select
 
 from graphmatch.broker.api.dependencies import ApiOptions
 from graphmatch.broker.api.insight import ONTOLOGY_TYPES
-from graphmatch.broker.client import BrokerError
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import audit
 from graphmatch.broker.feeds import opml
 from graphmatch.broker.insight import insight_service
 from tests.graphmatch.broker.live_broker import ALL, TURTLE, LiveBroker, Process
-from tests.graphmatch.broker.page_client import Polled
 from tests.graphmatch.broker.test_api import HOSTILE, check, token
 from tests.waiting import wait
 
@@ -42,8 +40,7 @@ def about(name: str, topic: str) -> str:
 
 @pytest.fixture(scope="module")
 def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
-    folder, polled = tmp_path_factory.mktemp("insight"), Polled(datetime.now(UTC))
-    with LiveBroker(folder, knowing=[NEWS], feeds=polled) as running:
+    with LiveBroker(tmp_path_factory.mktemp("insight"), knowing=[NEWS]) as running:
         for name, topic in (("one", "WindPower"), ("two", "WindPower"), ("three", "Sport")):
             running.publish(about(name, topic))
         running.settled()
@@ -53,8 +50,7 @@ def live_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
     options = ApiOptions(local=False, hosts=None)
-    feeds = Polled(datetime.now(UTC))
-    with LiveBroker(tmp_path_factory.mktemp("public"), options=options, feeds=feeds) as running:
+    with LiveBroker(tmp_path_factory.mktemp("public"), options=options) as running:
         yield running
 
 
@@ -67,8 +63,13 @@ def audited(live_broker: LiveBroker) -> int:
 
 @pytest.mark.parametrize("way", ["backtest", "preview"])
 def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> None:
-    client = live_broker.client()
-    ask = client.backtest if way == "backtest" else client.preview
+    path = f"/v1/subscriptions:{way}"
+
+    def ask(**definition: Any) -> Any:
+        answer = live_broker.call("POST", path, definition)
+        assert answer.status == 200, answer.content
+        return answer.json
+
     said = ask(topics=["Energy"], words=["two"])
     assert said["query"].startswith("SELECT")
     assert (said["matched"], said["complete"], said["findings"]) == (1, True, [])
@@ -83,7 +84,6 @@ def test_a_backtest_shows_past_matches(live_broker: LiveBroker, way: str) -> Non
     assert ask(where={"price": {"<": 5}})["matched"] == 0
     (found,) = ask(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")["findings"]
     assert (found["kind"], found["subscriptions"]) == ("can never match", [])
-    path = f"/v1/subscriptions:{way}"
     wrong = check(live_broker.call("POST", path, {"query": "SELECT ?s\n{ ?s ?p }"}), 422)
     refused = check(
         live_broker.call("POST", "/v1/subscriptions", {"query": "SELECT ?s\n{ ?s ?p }"}), 422
@@ -154,7 +154,7 @@ def test_the_number_of_recent_publications_is_limited(
 
 def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None:
     client = live_broker.client()
-    said = client.facts(1)
+    said = live_broker.call("GET", "/v1/publications/1/facts").json
     assert said["publication"]["seq"] == 1
     assert (said["scanned"] >= 3, said["complete"]) == (True, True)
     (wind,) = (one for one in said["facts"] if one["steps"][0]["pattern"].count("news:WindPower"))
@@ -163,12 +163,13 @@ def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None
     assert counts[0] == 2
     assert counts == sorted(counts)
     above = wind["steps"][-1]
-    query = client.query_of(1, [above["key"]])
+    path = "/v1/publications/1/query"
+    query = live_broker.call("POST", path, {"facts": [above["key"]]}).json["query"]
     tried = client.backtest(query=query)
     assert tried["matched"] == above["count"]
     assert client.subscribe(query=query).id
     body = {"facts": ["0123456789abcdef"]}
-    check(live_broker.call("POST", "/v1/publications/1/query", body), 422, "none of these facts")
+    check(live_broker.call("POST", path, body), 422, "none of these facts")
     before = audited(live_broker)
     check(live_broker.call("GET", "/v1/publications/9999/facts"), 404, "no such publication")
     check(live_broker.call("POST", "/v1/publications/9999/query", body), 404)
@@ -176,48 +177,50 @@ def test_facts_of_an_item_become_a_subscription(live_broker: LiveBroker) -> None
 
 
 def test_matches_and_misses_are_explained(live_broker: LiveBroker) -> None:
-    client = live_broker.client()
-    made = client.subscribe(topics=["Wind power"])
-    before = client.why_not(made.id, 1, made.ticket)
+    id, ticket = live_broker.subscribe(None, topics=["Wind power"])
+    path = f"/v1/subscriptions/{id}/why?publication="
+
+    def why(publication: int) -> Any:
+        answer = live_broker.call("GET", f"{path}{publication}", headers=ticket)
+        assert answer.status == 200, answer.content
+        return answer.json
+
+    before = why(1)
     assert (before["matches"], before["before"]) == (True, True)
-    assert before["reasons"]["subscription"] == made.id
+    assert before["reasons"]["subscription"] == id
     assert before["reasons"]["evidence"]
-    seq = live_broker.publish(about("four", "Sport"))
-    said = client.why_not(made.id, seq, made.ticket)
+    said = why(live_broker.publish(about("four", "Sport")))
     assert (said["matches"], said["before"]) == (False, False)
     assert said["reasons"]["failure"]
-    client.unsubscribe(made.id, made.ticket)
-    assert client.why_not(made.id, 1, made.ticket)["matches"]
+    live_broker.call("DELETE", f"/v1/subscriptions/{id}", headers=ticket)
+    assert why(1)["matches"]
     noted = audited(live_broker)
-    with pytest.raises(BrokerError, match="there is no such publication"):
-        client.why_not(made.id, 9999, made.ticket)
-    with pytest.raises(BrokerError, match="subscription"):
-        client.why_not(made.id, 1, "gmt_no")
+    missing = live_broker.call("GET", f"{path}9999", headers=ticket)
+    check(missing, 404, "there is no such publication")
+    wrong = {"Authorization": "Ticket gmt_no"}
+    check(live_broker.call("GET", f"{path}1", headers=wrong), 404)
     assert audited(live_broker) == noted + 2
-    path = f"/v1/subscriptions/{made.id}/why?publication=1"
-    assert live_broker.call("GET", path).status == 200  # The local user owns it.
-    check(live_broker.call("GET", path, headers={"X-Forwarded-For": "192.0.2.1"}), 401)
+    assert live_broker.call("GET", f"{path}1").status == 200  # The local user owns it.
+    check(live_broker.call("GET", f"{path}1", headers={"X-Forwarded-For": "192.0.2.1"}), 401)
 
 
 # -- Ontology and health ------------------------------------------------------------------------
 
 
 def test_what_if_shows_gained_and_lost_matches(live_broker: LiveBroker) -> None:
-    client = live_broker.client()
-    made = client.subscribe(topics=["Sport"], name="Sporting")
-    client.subscribe(query="SELECT ?s { ?s a <urn:Nothing> }")
+    id, _ = live_broker.subscribe(None, topics=["Sport"], name="Sporting")
+    live_broker.subscribe("SELECT ?s { ?s a <urn:Nothing> }")
     live_broker.caught_up()
-    text = NEWS.read_text()
-    same = client.what_if(text)
+    text, path = NEWS.read_bytes(), "/v1/ontology:what-if"
+    same = live_broker.call("POST", path, text, TURTLE).json
     assert (same["changed"], same["subscriptions"]) == (0, [])
     more = f"<{TOPIC}WindPower> <http://www.w3.org/2004/02/skos/core#broader> <{TOPIC}Sport> ."
-    said = client.what_if(f"{text}\n{more}\n")
+    said = live_broker.call("POST", path, text + more.encode(), TURTLE).json
     assert said["complete"]
     assert said["matches_after"] > said["matches_before"]
-    (mine,) = (one for one in said["subscriptions"] if one["subscription"] == made.id)
+    (mine,) = (one for one in said["subscriptions"] if one["subscription"] == id)
     assert (mine["gained"], mine["lost"]) == (2, 0)
     assert {one["seq"] for one in mine["newest_gained"]} == {1, 2}
-    path = "/v1/ontology:what-if"
     check(live_broker.call("POST", path, b"<a> <b> ."), 415)
     check(live_broker.call("POST", path, "{}", {"Content-Type": "application/json"}), 415)
     wrong = check(live_broker.call("POST", path, "<a> <b> .", TURTLE), 422)
@@ -230,9 +233,9 @@ def test_health_shows_only_own_subscriptions(public: LiveBroker) -> None:
     never = "SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }"
     twice = "SELECT ?x { ?x a <urn:Twice> }"
 
-    def subscribe(headers: dict[str, str], query: str) -> tuple[str, dict[str, str]]:
+    def subscribe(headers: dict[str, str], query: str) -> str:
         said = public.call("POST", "/v1/subscriptions", {"query": query, "name": "n"}, headers)
-        return said.json["id"], {"Authorization": f"Ticket {said.json['ticket']}"}
+        return str(said.json["id"])
 
     def kinds(headers: dict[str, str]) -> dict[str, list[list[str]]]:
         said = public.call("GET", "/v1/subscription-health", headers=headers).json
@@ -241,12 +244,11 @@ def test_health_shows_only_own_subscriptions(public: LiveBroker) -> None:
             found.setdefault(one["kind"], []).append(one["subscriptions"])
         return found
 
-    (first, ticket), (second, _) = subscribe(mine, never), subscribe(mine, twice)
-    third, fourth = subscribe(other, twice)[0], subscribe(mine, twice)[0]
+    first, second = subscribe(mine, never), subscribe(mine, twice)
+    third, fourth = subscribe(other, twice), subscribe(mine, twice)
     public.caught_up()
     assert kinds(mine) == {"can never match": [[first]], "duplicate": [[second, fourth]]}
     assert kinds(other) == {}
-    assert kinds(ticket) == {"can never match": [[first]]}
     whole = kinds(token(public, "root", "admin"))
     assert whole["duplicate"] == [[second, third], [second, fourth]]
     public.clock.forward = timedelta(days=40)
@@ -255,46 +257,38 @@ def test_health_shows_only_own_subscriptions(public: LiveBroker) -> None:
     finally:
         public.clock.forward = timedelta(0)
     check(public.call("GET", "/v1/subscription-health"), 401)
-    none = public.call(
-        "GET", "/v1/subscription-health", headers={"Authorization": "Ticket gmt_no"}
-    ).json
-    assert none == {"findings": [], "names": {}, "subscriptions": 0, "examined": 0}
+    ticket = {"Authorization": "Ticket gmt_no"}
+    check(public.call("GET", "/v1/subscription-health", headers=ticket), 401)
 
 
-def test_health_works_with_a_ticket_or_locally(live_broker: LiveBroker) -> None:
-    """The local user owns subscriptions made without a token; a ticket shows only one."""
-    client = live_broker.client()
-    made = client.subscribe(query="SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
+def test_the_local_user_gets_the_health_of_own_subscriptions(live_broker: LiveBroker) -> None:
+    path = "/v1/subscription-health"
+    id, _ = live_broker.subscribe("SELECT ?x { ?x dc:date ?d FILTER(?d > 5 && ?d < 4) }")
     live_broker.caught_up()
-    said = client.health(made.ticket)
-    assert (said["subscriptions"], said["examined"]) == (1, 1)
-    assert [one["subscriptions"] for one in said["findings"]] == [[made.id]]
-    check(
-        live_broker.call("GET", "/v1/subscription-health", headers={"Via": "1.1 a"}),
-        401,
-        "needs a ticket",
-    )
-    mine = live_broker.call("GET", "/v1/subscription-health").json
-    assert [made.id] in [one["subscriptions"] for one in mine["findings"]]
-    whole = live_broker.call(
-        "GET", "/v1/subscription-health", headers=token(live_broker, "root", "admin")
-    ).json
-    assert [made.id] in [one["subscriptions"] for one in whole["findings"]]
+    for headers in ({}, token(live_broker, "root", "admin")):
+        said = live_broker.call("GET", path, headers=headers).json
+        assert [id] in [one["subscriptions"] for one in said["findings"]]
+    check(live_broker.call("GET", path, headers={"Via": "1.1 a"}), 401, "needs a token")
 
 
 # -- Feeds --------------------------------------------------------------------------------------
 
 
+def feeds(live_broker: LiveBroker) -> list[Any]:
+    return list(live_broker.call("GET", "/v1/feeds").json["feeds"])
+
+
 def test_feeds_are_added_listed_and_removed(
     live_broker: LiveBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = live_broker.client()
-    before = [one["url"] for one in client.feeds()]
+    before = [one["url"] for one in feeds(live_broker)]
     assert before == sorted(before)
-    made = client.add_feed("feed:https://new.example/a?b=c&d", "New")
+    body = {"url": "feed:https://new.example/a?b=c&d", "title": "New"}
+    made = live_broker.call("POST", "/v1/feeds", body).json
     assert (made["url"], made["title"]) == ("https://new.example/a?b=c&d", "New")
-    assert client.add_feed(made["url"])["title"] == "New"
-    assert client.feed(made["id"]) == made
+    again = live_broker.call("POST", "/v1/feeds", {"url": made["url"]})
+    assert again.json["title"] == "New"
+    assert live_broker.call("GET", f"/v1/feeds/{made['id']}").json == made
     seen, path = [], "/v1/feeds?limit=1"
     while path:
         page = live_broker.call("GET", path).json
@@ -303,14 +297,15 @@ def test_feeds_are_added_listed_and_removed(
     assert seen == sorted({*before, made["url"]})
     said = live_broker.call("POST", "/v1/feeds", {"url": "https://new.example/z"})
     assert said.status == 201
-    assert said.headers["location"] == f"{live_broker.url}/v1/feeds/{said.json['id']}"
-    client.remove_feed(said.json["id"])
+    own = f"/v1/feeds/{said.json['id']}"
+    assert said.headers["location"] == f"{live_broker.url}{own}"
+    assert live_broker.call("DELETE", own).status == 204
     check(
         live_broker.call("POST", "/v1/feeds", {"url": "file:///etc/passwd"}), 422, "not the address"
     )
     noted = audited(live_broker)
     for method in ("GET", "DELETE"):
-        check(live_broker.call(method, f"/v1/feeds/{said.json['id']}"), 404, "no such feed")
+        check(live_broker.call(method, own), 404, "no such feed")
     assert audited(live_broker) == noted + 2
     monkeypatch.setattr(opml, "MAX_FEEDS", len(seen))
     check(live_broker.call("POST", "/v1/feeds", {"url": "https://one.too.many/"}), 422, "more than")
@@ -318,20 +313,21 @@ def test_feeds_are_added_listed_and_removed(
 
 
 def test_opml_is_imported_and_exported(live_broker: LiveBroker) -> None:
-    client = live_broker.client()
     body = (
         '<opml version="2.0"><body><outline text="A &amp; &quot;B&quot;" '
         'xmlUrl="https://opml.example/1?a&amp;b"/><outline xmlUrl="soup"/></body></opml>'
     )
-    said = client.import_feeds(body)
+    kind = {"Content-Type": "text/x-opml"}
+    said = live_broker.call("POST", "/v1/feeds.opml", body, kind).json
     assert (said["added"], said["listed"]) == (1, 1)
-    assert ["soup" in one["what"] for one in said["problems"]] == [True]
-    assert client.import_feeds(body)["added"] == 0
-    exported = client.export_feeds()
-    found = {one.url: one.title for one in opml.parse_feed_list(exported.encode(), "opml")}
-    assert found["https://opml.example/1?a&b"] == 'A & "B"'
-    assert set(found) == {one["url"] for one in client.feeds()}
+    [problem] = said["problems"]
+    assert "soup" in problem["what"]
+    assert problem["where"]["source"] == "body"
+    assert live_broker.call("POST", "/v1/feeds.opml", body, kind).json["added"] == 0
     answer = live_broker.call("GET", "/v1/feeds.opml")
+    found = {one.url: one.title for one in opml.parse_feed_list(answer.content, "opml")}
+    assert found["https://opml.example/1?a&b"] == 'A & "B"'
+    assert set(found) == {one["url"] for one in feeds(live_broker)}
     assert answer.headers["content-type"].startswith("text/x-opml")
     lines: Any = {"Content-Type": "text/plain"}
     assert (
@@ -362,11 +358,6 @@ def test_hostile_bodies_never_cause_server_errors(live_broker: LiveBroker, numbe
             assert said.status < 500, (path, media_type, said.content)
             if said.status >= 400:
                 check(said, said.status)
-
-
-def test_feeds_are_refused_if_the_broker_polls_none(tmp_path: Path) -> None:
-    with LiveBroker(tmp_path) as live_broker:
-        check(live_broker.call("GET", "/v1/feeds"), 404, "does not follow feeds")
 
 
 def test_a_long_question_returns_its_memory(

@@ -214,7 +214,7 @@ def test_anonymous_clients_publish_and_subscribe_only(page_server: PageServer) -
             {"Authorization": f"Ticket {made['ticket']}"},
             f"/v1/subscriptions/{made['id']}",
         )
-        for path in (own, f"{own}/matches", f"{own}/deliveries", "/v1/subscription-health"):
+        for path in (own, f"{own}/matches", f"{own}/deliveries"):
             assert page_server.call("GET", path, headers=ticket).status == 200
             assert page_server.call("GET", path).status == 401
     listed = page_server.call("GET", "/v1/subscriptions").json["subscriptions"]
@@ -244,7 +244,7 @@ def test_no_endpoint_is_forgotten(page_server: PageServer, options: ApiOptions) 
                 answer = page_server.call(method, f"{path}?publication=1", body, headers)  # type: ignore[arg-type]
                 if answer.status != 401:
                     answered.add((method, template))
-    open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz", "/docs")}
+    open_to_all = {("GET", path) for path in ("/", "/healthz", "/readyz")}
     links = {
         f"/v1/subscriptions/{{id}}/{name}" for name in ("confirm", "unsubscribe")
     }  # With a key.
