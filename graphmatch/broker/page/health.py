@@ -17,7 +17,7 @@ router = page_router()
 @router.get("/health")
 async def health(visit: TheVisit) -> Response:
     """Show the problems of the user's subscriptions, and of the broker to administrators."""
-    api, whose = visit.page.api, subscriptions.c.owner == visit.owner
+    api, whose = visit.api, subscriptions.c.owner == visit.owner
     report = await visit.ask(api.insight.health, whose, includes_broker=True)
     now = millis(api.broker.clock())
     values = await visit.read(

@@ -34,9 +34,8 @@ class _Files(StaticFiles):
 def install(app: FastAPI, page: Page) -> None:
     """Add the page to an application: ``/`` before the existing routes, the others after them."""
     app.state.page = page
-    existing = list(app.router.routes)
     app.include_router(matches.front)
-    app.router.routes[:] = [*app.router.routes[len(existing) :], *existing]
+    app.router.routes.insert(0, app.router.routes.pop())
     for module in (matches, subscriptions, items, feeds, ontology, health, login):
         app.include_router(module.router)
     app.mount("/static", _Files(directory=Path(__file__).with_name("static")))
