@@ -154,7 +154,7 @@ def test_the_guide_describes_the_page(browser: Browser, page_server: PageServer)
     browser.wait_for("#preview .summary", "6 matches")
     assert browser.one("#preview svg .value").is_displayed()
     seen.append(browser.run(look))
-    browser.picture("example", 760)
+    browser.picture("example", 670)
     browser.one("#name").send_keys("More on the climate")
     browser.one("#editor .button").click()
     browser.wait_for("h1", "More on the climate")
@@ -197,7 +197,11 @@ def test_a_problem_is_shown_while_typing(browser: Browser) -> None:
     assert browser.run("return document.querySelector('#query-problem').innerText") == ""
     status = "return document.querySelector('#status').textContent"
     browser.wait(lambda driver: driver.execute_script(status).startswith("1 match"))
-    browser.picture("sparql", 1000)
+    browser.picture("sparql", 850)
+    browser.run("document.querySelector('#preview').replaceChildren()")
+    browser.one("[formaction]").click()
+    browser.wait_for("#preview .summary", "1 match")
+    assert browser.driver.current_url.endswith("/subscriptions/new?way=sparql")
 
 
 @pytest.mark.long
@@ -319,7 +323,7 @@ def test_words_in_tables_are_not_broken(
     Visitor(page_server.port).post("/subscriptions", {**fields, **to})
     page_server.publish_item(item("An airship"))
     browser.see(width, height=2000)
-    for path in ("/subscriptions", "/feeds", "/deliveries"):
+    for path in ("/subscriptions", "/feeds", "/deliveries", "/items/19"):
         browser.open(path)
         assert browser.run(BROKEN) == [], path
         assert browser.run("return document.documentElement.scrollWidth") <= width, path
@@ -357,7 +361,7 @@ def test_the_page_works_without_javascript(browser: Browser, page_server: PageSe
     try:
         browser.open("/subscriptions/new?way=sparql")
         browser.one("#query-text").send_keys('SELECT ?x { ?x dc:language "fr" }')
-        browser.one("[data-preview]").click()
+        browser.one("[formaction]").click()
         assert "match" in browser.text("#preview .summary")
         browser.one("#editor .button").click()
         browser.one(".done")

@@ -14,6 +14,7 @@ import pytest
 from lxml import html
 from sqlalchemy import delete, insert, select, update
 
+from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import (
     circuit_breakers,
     dead_letters,
@@ -27,6 +28,7 @@ from graphmatch.broker.db.tables import (
 from graphmatch.broker.insight.insight_service import WAITING
 from graphmatch.broker.page.matches import STREAMS
 from graphmatch.broker.page.session import COOKIE, FILE_BYTES
+from semantic.errors import Place, Problem
 from tests.graphmatch.broker.live_broker import Answer
 from tests.graphmatch.broker.page_client import NEWS, PageServer, Visitor, item
 
@@ -247,6 +249,19 @@ def test_a_refused_subscription_stays_in_the_form(
     assert said in " ".join(answer.all("//*[@role='alert']"))
     if "topics" in fields:
         assert answer.page.xpath("//input[@id='topics']/@value") == [fields["topics"]]
+
+
+def test_the_form_survives_a_full_disk(
+    page_server: PageServer, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise StoreError(Problem("the disk is full", Place("store"), "Free some space."))
+
+    monkeypatch.setattr(page_server.broker.subscriptions, "subscribe", full)
+    answer = visitor.post("/subscriptions", {"way": "topics", "words": "kept"})
+    assert answer.status == 503
+    assert "The disk is full" in " ".join(answer.all("//*[@role='alert']"))
+    assert answer.page.xpath("//input[@id='words']/@value") == ["kept"]
 
 
 def test_an_example_is_generalised(page_server: PageServer, visitor: Visitor) -> None:
@@ -505,8 +520,8 @@ def test_the_triples_of_an_item_include_those_of_the_ontology(visitor: Visitor) 
     path = visitor.get("/items?q=sea+walls").page.xpath("//main//a[@class='title']/@href")[0]
     rows = visitor.get(path).page.xpath("//table[contains(@class, 'triples')]//tr[td]")
     origins = {row[2].text_content(): row[3].text_content() for row in rows}
-    assert origins["Ines Okafor"] == "the item"
-    assert origins["Environment"] == "the ontology"
+    assert origins["Ines Okafor"] == "item"
+    assert origins["Environment"] == "ontology"
 
 
 def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
@@ -725,6 +740,9 @@ def test_too_many_requests_are_refused(
     answer = visitor.get("/ontology")
     assert answer.status == 503
     assert "Too many requests are running" in answer.text
+    busy = visitor.post("/subscriptions/preview", {"way": "topics", "words": "kept"})
+    assert "Too many requests are running" in " ".join(busy.all("//*[@role='alert']"))
+    assert busy.page.xpath("//input[@id='words']/@value") == ["kept"]
     monkeypatch.setattr(page_server.page, "streams", STREAMS)
     assert visitor.get("/live").status == 503
 

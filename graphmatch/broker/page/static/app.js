@@ -99,10 +99,6 @@
       topics.dispatchEvent(new Event("change", { bubbles: true }));
       topics.focus();
     }
-    if (target.closest("[data-preview]") && window.htmx) {
-      event.preventDefault();
-      $("#editor").dispatchEvent(new Event("change"));
-    }
   };
 
   const submitted = (event) => {
