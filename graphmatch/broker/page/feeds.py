@@ -48,8 +48,7 @@ async def add_feeds(visit: TheVisit, form: TheForm) -> Response:
     upload = form.files.get("list") or Upload("address", form["url"].encode())
     problems: list[Problem] = []
     try:
-        name = upload.name[:200]
-        listed = await asyncio.to_thread(parse_feed_list, upload.data, name, problems.append)
+        listed = await asyncio.to_thread(parse_feed_list, upload.data, upload.name, problems.append)
         await follow(poller, listed)
     except InputError as error:
         return await _feeds(visit, problem=(problems or [error.problem])[0], url=form["url"])

@@ -8,16 +8,13 @@ at the same addresses (header ``HX-Request``), and matches arrive as server-sent
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from graphmatch.broker.page import feeds, health, items, login, matches, ontology, subscriptions
 from graphmatch.broker.page.site import Page
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.responses import Response
 
 __all__ = ["Page", "install"]
 

@@ -67,7 +67,7 @@ async def form_of(request: Request) -> Form:
                 what = f"the file has more than {FILE_BYTES:,} bytes"
                 raise InvalidRequestError(Problem(what, Place(name), "Choose a smaller file."))
             elif value.size:
-                files[name] = Upload(value.filename or "", await value.read())
+                files[name] = Upload((value.filename or "")[:200], await value.read())
     return Form(fields, files)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
+from sqlalchemy import Connection, RowMapping
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
@@ -25,9 +26,6 @@ from graphmatch.broker.db import queries
 from graphmatch.broker.page.filters import TEMPLATES
 from graphmatch.broker.page.session import COOKIE, HEADERS
 from semantic.errors import GraphMatchError, Place, Problem
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
 
 NEWEST = 2**63 - 1
 """Number after all matches and publications: lists begin with the newest."""
@@ -58,7 +56,7 @@ class Visit:
     Parameters
     ----------
     principal
-        The owner with the scopes; nobody before the login.
+        The owner with the scopes; without an owner before the login.
     is_local
         Whether the user needs no token.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlalchemy import RowMapping
 from starlette.responses import Response
 
 from graphmatch.broker.api.problems import status_of
@@ -30,13 +31,9 @@ from graphmatch.broker.page.site import (
 )
 from semantic.errors import GraphMatchError, Place, Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import RowMapping
-
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_DIGESTS: Mapping[str, dict[str, Any]] = {"hourly": {"every": 3600}, "daily": {"every": 86_400}}
+_DIGEST_SECONDS = {"hourly": 3600, "daily": 86_400}
 _TEXTS = ("topics", "words", "not-words")
-_FEEDS = {"Atom": "atom", "RSS": "rss", "JSON Feed": "json"}
 
 router = page_router()
 
@@ -122,8 +119,8 @@ async def _preview(visit: Visit, form: Form) -> dict[str, Any]:
         if definition := await _definition(visit, form):
             result = await visit.ask(visit.api.insight.preview, definition)
     except GraphMatchError as error:
-        mark = mark_of(form["query"], error.problem)
-        return {"result": None, "fault": error.problem, "mark": mark}
+        fault = error.problem
+        return {"result": None, "fault": fault, "mark": mark_of(form["query"], fault)}
     return {"result": result, "fault": None}
 
 
@@ -169,25 +166,27 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
 
 
 def _settings(form: Form, row: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """Return the settings in a form; for a change, only those that differ from the row's."""
-    kind, digest = form["sink"] or "sse", _DIGESTS.get(form["digest"])
-    sink = {"kind": kind}
-    if kind in PUSHED:
-        sink["address" if kind == "email" else "url"] = form["target"].strip()
-    values = {"name": form["name"].strip() or None, "sink": sink, "digest": digest}
+    """Return the settings in a form; for a change, without the sink and the digest that stay."""
+    sink = {"kind": form["sink"] or "sse"}
+    if sink["kind"] in PUSHED:
+        sink["address" if sink["kind"] == "email" else "url"] = form["target"].strip()
+    values: dict[str, Any] = {"name": form["name"].strip() or None}
+    if form["digest"] != "other":
+        every = _DIGEST_SECONDS.get(form["digest"])
+        values["digest"] = {"every": every} if every else {}
     if row is None:
-        return {**values, "expires_in": _length(form)}
+        return {**values, "sink": sink, "expires_in": _length(form)}
     # The form shows neither secrets nor, for example, the format of a webhook.
     kept = {key: value for key, value in row["sink"].items() if key not in ("secret", "token")}
-    if kind == kept["kind"]:
-        values["sink"] = None if kept | sink == kept else kept | sink
-    return {**values, "digest": None if form["digest"] == "other" else digest or {}}
+    if sink["kind"] == kept["kind"]:
+        sink = kept | sink
+    return values if sink == kept else {**values, "sink": sink}
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
     """Return the form fields of a subscription."""
-    definition, sink, digest = row["definition"], row["sink"], row["digest"]
-    digests = (name for name, value in _DIGESTS.items() if value == digest)
+    definition, sink, digest = row["definition"], row["sink"], row["digest"] or {}
+    digests = (name for name, every in _DIGEST_SECONDS.items() if digest.get("every") == every)
     fields = {
         "name": row["name"],
         "sink": sink["kind"],
@@ -222,10 +221,9 @@ async def subscription(
             "sent": queries.deliveries_of(db, owner, deliveries.c.subscription == number)[:10],
         }
     )
-    base = f"{visit.api.root(visit.request)}/v1/subscriptions/{id}/feed."
+    feed = f"{visit.api.root(visit.request)}/v1/subscriptions/{id}/feed"
     key = derived_key(row["ticket"], id, "read")
-    feeds = {name: f"{base}{format}?key={key}" for name, format in _FEEDS.items()}
-    return visit.show("subscription.html", row=row, new=new, feeds=feeds, **values)
+    return visit.show("subscription.html", row=row, new=new, feed=feed, key=key, **values)
 
 
 @router.post("/subscriptions/{id}/{action}")
