@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import RowMapping
 from starlette.responses import Response
@@ -19,21 +18,14 @@ from graphmatch.broker.db.tables import deliveries, matches
 from graphmatch.broker.insight.views import mark_of
 from graphmatch.broker.models.subscription_settings import PUSHED, SubscriptionSettings
 from graphmatch.broker.page.session import Form, TheForm
-from graphmatch.broker.page.site import (
-    NEWEST,
-    Seq,
-    Text,
-    TheVisit,
-    Visit,
-    not_there,
-    page_router,
-    redirect,
-)
+from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, page_router, redirect
 from semantic.errors import GraphMatchError, Place, Problem
 
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _DIGEST_SECONDS = {"hourly": 3600, "daily": 86_400}
 _TEXTS = ("topics", "words", "not-words")
+
+Action: TypeAlias = Literal["pause", "resume", "renew", "edit", "end"]
 
 router = page_router()
 
@@ -65,10 +57,7 @@ async def edit(id: str, visit: TheVisit) -> Response:
 
 
 async def _editor(
-    visit: Visit,
-    form: Form,
-    row: Mapping[Any, Any] | None = None,
-    error: GraphMatchError | None = None,
+    visit: Visit, form: Form, row: RowMapping | None = None, error: GraphMatchError | None = None
 ) -> Response:
     """Show the editor with a preview.
 
@@ -139,7 +128,7 @@ async def subscribe(visit: TheVisit, form: TheForm) -> Response:
     return await _save(visit, form)
 
 
-async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) -> Response:
+async def _save(visit: Visit, form: Form, row: RowMapping | None = None) -> Response:
     """Subscribe, or change the subscription of a row."""
     visit.check("subscribe")
     service, ticket = visit.api.broker.subscriptions, None
@@ -165,7 +154,7 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
     return visit.show("created.html", 201, id=id, ticket=ticket, secret=secret)
 
 
-def _settings(form: Form, row: Mapping[Any, Any] | None) -> dict[str, Any]:
+def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
     """Return the settings in a form; for a change, without the sink and the digest that stay."""
     sink = {"kind": form["sink"] or "sse"}
     if sink["kind"] in PUSHED:
@@ -183,7 +172,7 @@ def _settings(form: Form, row: Mapping[Any, Any] | None) -> dict[str, Any]:
     return values if sink == kept else {**values, "sink": sink}
 
 
-def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
+def _fields(row: RowMapping) -> dict[str, str]:
     """Return the form fields of a subscription."""
     definition, sink, digest = row["definition"], row["sink"], row["digest"] or {}
     digests = (name for name, every in _DIGEST_SECONDS.items() if digest.get("every") == every)
@@ -227,7 +216,7 @@ async def subscription(
 
 
 @router.post("/subscriptions/{id}/{action}")
-async def change(id: str, action: str, visit: TheVisit, form: TheForm) -> Response:
+async def change(id: str, action: Action, visit: TheVisit, form: TheForm) -> Response:
     """Pause, resume, renew, edit or end a subscription."""
     visit.check("subscribe")
     service, principal = visit.api.broker.subscriptions, visit.principal
@@ -241,7 +230,5 @@ async def change(id: str, action: str, visit: TheVisit, form: TheForm) -> Respon
         "resume": {"state": "active"},
         "renew": {"settings": SubscriptionSettings(expires_in=_length(form))},
     }
-    if action not in actions:
-        raise not_there("action", action)
     await service.change(id, principal, None, **actions[action])
     return redirect(f"/subscriptions/{id}")

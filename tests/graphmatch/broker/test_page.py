@@ -31,6 +31,7 @@ from graphmatch.broker.page.session import COOKIE, FILE_BYTES
 from semantic.errors import Place, Problem
 from tests.graphmatch.broker.live_broker import Answer
 from tests.graphmatch.broker.page_client import NEWS, PageServer, Visitor, item
+from tests.waiting import wait
 
 CLIMATE = "https://graphmatch.example/news#Climate"
 GERMAN = Path("data/subscriptions/feeds-climate-german.rq").read_text()
@@ -382,7 +383,7 @@ def test_a_subscription_is_paused_resumed_renewed_and_ended(
     visitor.post(f"{path}/renew", {"valid": "year"})
     after = visitor.get(path).all("//dt[.='Ends']/following-sibling::dd[1]//@datetime")[0]
     assert after > before
-    assert visitor.post(f"{path}/explode", {}).status == 404
+    assert visitor.post(f"{path}/explode", {}).status == 422
     visitor.post(f"{path}/end", {})
     assert path not in visitor.get("/subscriptions").text
     assert path in visitor.get("/subscriptions?ended=1").text
@@ -395,14 +396,18 @@ def test_matches_appear_live(page_server: PageServer, visitor: Visitor) -> None:
     page_server.publish_item(
         item("Two zeppelins over the harbour", HOSTILE, "https://e.example/z1")
     )
-    page_server.publish_item(item("Zeppelins &lt;b&gt;again&lt;/b&gt;", "", "https://e.example/z2"))
+    title = r"Zeppelins <b>again</b>\revent: forged"
+    rss = "http://purl.org/rss/1.0/"
+    page_server.publish_item(f'<urn:z2> a <{rss}item> ; <{rss}title> "{title}" .'.encode())
     first, second = visitor.events(live, 2)
     assert "Two zeppelins over the harbour" in first["data"]
     assert "&lt;b&gt;again" in second["data"]
+    assert "\r" not in second["data"]  # It would end a line of the stream.
     (again,) = visitor.events(live, 1, **{"Last-Event-ID": first["id"]})
     assert again["data"] == second["data"]
     assert visitor.get("/live?subscription=sub_0").status == 404
     assert id in live
+    wait(lambda: page_server.page.streams == 0)  # The broker notices that a client has left.
 
 
 # -- The list of matches ------------------------------------------------------------------------
