@@ -10,11 +10,11 @@ from starlette.responses import Response
 from graphmatch.broker.api.dependencies import Number
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.tables import deliveries
-from graphmatch.broker.feeds.feed_store import Feed
-from graphmatch.broker.feeds.opml import feed_address, follow, parse_feed_list
+from graphmatch.broker.feeds.opml import follow, parse_feed_list
+from graphmatch.broker.insight.insight_service import Upload
 from graphmatch.broker.page.session import TheForm
-from graphmatch.broker.page.site import Seq, Text, TheVisit, Visit, not_there, page_router
-from semantic.errors import InputError, Place, Problem
+from graphmatch.broker.page.site import Seq, Text, TheVisit, Visit, not_there, page_router, redirect
+from semantic.errors import InputError, Problem
 
 router = page_router()
 
@@ -26,12 +26,8 @@ async def feeds(visit: TheVisit, added: Seq = 0, q: Text = "") -> Response:
 
 
 async def _feeds(visit: Visit, q: str = "", **values: Any) -> Response:
-    if visit.page.api.feeds is not None:
-        known = list(visit.page.api.feeds.feeds.values())
-    else:
-        known = [Feed.from_json(state) for state in await visit.read(queries.kept_feeds)]
-    words = q.strip().casefold()
-    rows = [feed for feed in known if words in f"{feed.title} {feed.url}".casefold()]
+    feeds, words = visit.api.feeds.feeds.values(), q.strip().casefold()
+    rows = [feed for feed in feeds if words in f"{feed.title} {feed.url}".casefold()]
     rows.sort(key=lambda feed: (not feed.errors, (feed.title or feed.url).casefold()))
     code = 422 if "problem" in values else 200
     return visit.show("feeds.html", code, rows=rows, q=q, **values)
@@ -41,37 +37,28 @@ async def _feeds(visit: Visit, q: str = "", **values: Any) -> Response:
 async def add_feeds(visit: TheVisit, form: TheForm) -> Response:
     """Add a feed, or the feeds of a list."""
     visit.check("feeds")
-    poller = visit.page.api.feeds
-    if poller is None:
-        raise not_there("poller", "feeds")
+    poller = visit.api.feeds
+    upload = form.files.get("list") or Upload("address", form["url"].encode())
     problems: list[Problem] = []
-    if (upload := form.files.get("list")) is not None:
-        try:
-            name = upload.name[:200]
-            listed = await asyncio.to_thread(parse_feed_list, upload.data, name, problems.append)
-            await follow(poller, listed)
-        except InputError as error:
-            return await _feeds(visit, problem=error.problem)
-        if problems:
-            return await _feeds(visit, added=len(listed), warnings=problems[:20])
-        return visit.see(f"/feeds?added={len(listed)}")
-    address = feed_address(form["url"])
-    if address is None:
-        what, remedy = "the address is not valid", "Write https://example.org/feed.xml."
-        return await _feeds(visit, problem=Problem(what, Place("address"), remedy), url=form["url"])
-    await follow(poller, [Feed(address)])
-    return visit.see("/feeds?added=1")
+    try:
+        listed = await asyncio.to_thread(parse_feed_list, upload.data, upload.name, problems.append)
+        await follow(poller, listed)
+    except InputError as error:
+        return await _feeds(visit, problem=(problems or [error.problem])[0], url=form["url"])
+    if problems:
+        return await _feeds(visit, added=len(listed), warnings=problems[:20])
+    return redirect(f"/feeds?added={len(listed)}")
 
 
 @router.post("/feeds/remove")
 async def remove_feed(visit: TheVisit, form: TheForm) -> Response:
     """Remove a feed; its items stay."""
     visit.check("feeds")
-    poller = visit.page.api.feeds
+    poller = visit.api.feeds
     if form["url"] not in poller.feeds:
         raise not_there("feed", form["url"][:200])
     await poller.remove(form["url"])
-    return visit.see("/feeds")
+    return redirect("/feeds")
 
 
 @router.get("/deliveries")
@@ -92,5 +79,5 @@ async def retry(number: Number, visit: TheVisit, _form: TheForm) -> Response:
     rows = await visit.read(lambda db: queries.deliveries_of(db, visit.owner, own))
     if not rows:
         raise not_there("delivery", number)
-    await visit.page.api.retry(number)
-    return visit.see("/deliveries")
+    await visit.api.retry(number)
+    return redirect("/deliveries")

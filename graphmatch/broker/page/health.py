@@ -17,13 +17,12 @@ router = page_router()
 @router.get("/health")
 async def health(visit: TheVisit) -> Response:
     """Show the problems of the user's subscriptions, and of the broker to administrators."""
-    api, whose = visit.page.api, subscriptions.c.owner == visit.owner
+    api, whose = visit.api, subscriptions.c.owner == visit.owner
     report = await visit.ask(api.insight.health, whose, includes_broker=True)
-    now = millis(api.broker.clock())
     values = await visit.read(
         lambda db: {
             "counts": queries.counts(db),
-            "breakers": queries.open_breakers(db, now),
+            "breakers": queries.open_breakers(db, millis(api.broker.clock())),
             "letters": newest_dead_letters(db, 10),
         }
     )

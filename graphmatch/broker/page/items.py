@@ -1,9 +1,8 @@
-"""The pages of items: search, and one item with its facts, matches and graph."""
+"""The pages of items: search, and one item with its facts, matches and triples."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
@@ -12,10 +11,7 @@ from graphmatch.broker.db import queries
 from graphmatch.broker.db.read_items import entries, mark_read
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import matches, subscriptions
-from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, not_there, page_router
-
-if TYPE_CHECKING:
-    from sqlalchemy import RowMapping
+from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, page_router
 
 router = page_router()
 
@@ -27,17 +23,10 @@ async def items(visit: TheVisit, q: Text = "", before: Seq = NEWEST) -> Response
     return visit.show("items.html", rows=rows, q=q, full=len(rows) == queries.LISTED)
 
 
-async def _item(visit: Visit, seq: int) -> RowMapping:
-    row = await visit.read(lambda db: queries.item(db, seq))
-    if row is None:
-        raise not_there("item", seq)
-    return row
-
-
 @router.get("/items/{seq}")
 async def item(seq: Number, visit: TheVisit) -> Response:
-    """Show the facts, matches and graph of an item, and mark it as read."""
-    row, owner, api = await _item(visit, seq), visit.owner, visit.page.api
+    """Show the facts, matches and triples of an item, and mark it as read."""
+    row, owner, api = await visit.item(seq), visit.owner, visit.api
     publication = queries.stored(row)
     facts = await visit.ask(api.insight.facts, publication, count=False)
     graph = await visit.ask(api.insight.graph, publication)
@@ -55,9 +44,8 @@ async def item(seq: Number, visit: TheVisit) -> Response:
 @router.get("/items/{seq}/why")
 async def item_why(seq: Number, visit: TheVisit, subscription: Text = "") -> Response:
     """Show why a subscription matches an item, or which condition failed first."""
-    row, api = await _item(visit, seq), visit.page.api
+    row, insight = await visit.item(seq), visit.api.insight
     mine = await visit.subscription(subscription)
-    why = await visit.ask(api.insight.why, mine["query"], queries.stored(row))
-    values = {**row, "publication": seq, "name": mine["name"], "subscription": mine["id"]}
+    why = await visit.ask(insight.why, mine["query"], queries.stored(row))
     is_before = mine["after_publication"] >= seq
-    return visit.show("why.html", row=values, why=why, is_before=is_before)
+    return visit.show("why.html", item=row, subscription=mine, why=why, is_before=is_before)

@@ -1,12 +1,13 @@
-"""The pages of the ontology: the tree, a term, and the effects of another ontology."""
+"""The pages of the ontology: the tree, completion, and the effects of another ontology."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from graphmatch.broker.app.errors import BusyError, InvalidRequestError
+from graphmatch.broker.api.problems import status_of
+from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.page.session import TheForm
-from graphmatch.broker.page.site import Text, TheVisit, not_there, page_router
+from graphmatch.broker.page.site import Text, TheVisit, page_router
 from semantic.errors import GraphMatchError, Place, Problem
 
 router = page_router()
@@ -15,7 +16,7 @@ router = page_router()
 @router.get("/ontology")
 async def ontology(visit: TheVisit, q: Text = "") -> Response:
     """Show the ontology as a tree, or the terms that a search finds."""
-    insight, words = visit.page.api.insight, q.strip()
+    insight, words = visit.api.insight, q.strip()
     roots = [] if words else await visit.ask(insight.roots)
     found = await visit.ask(insight.search, words) if words else None
     return visit.show("ontology.html", roots=roots, found=found, q=q)
@@ -24,25 +25,16 @@ async def ontology(visit: TheVisit, q: Text = "") -> Response:
 @router.get("/ontology/below")
 async def below(visit: TheVisit, iri: Text) -> Response:
     """Show the terms directly below a term."""
-    children = await visit.ask(visit.page.api.insight.children, iri)
-    return visit.show("part-tree.html", terms=children)
+    children = await visit.ask(visit.api.insight.children, iri)
+    return visit.show("ontology.html", roots=children, found=None, q="")
 
 
 @router.get("/ontology/suggest")
 async def suggest(visit: TheVisit, topics: Text = "") -> Response:
     """Show topics that complete the last one of a field."""
     last = topics.rpartition(",")[2].strip()
-    found = await visit.ask(visit.page.api.insight.search, last, 8) if last else []
+    found = await visit.ask(visit.api.insight.search, last, 8) if last else []
     return visit.show("part-suggest.html", terms=found, last=last)
-
-
-@router.get("/ontology/term")
-async def term(visit: TheVisit, iri: Text) -> Response:
-    """Show a term with its neighbours and the number of its items."""
-    found = await visit.ask(visit.page.api.insight.term_page, iri)
-    if found is None:
-        raise not_there("term", iri[:200])
-    return visit.show("term.html", found=found)
 
 
 @router.get("/what-if")
@@ -61,9 +53,8 @@ async def what_if(visit: TheVisit, form: TheForm) -> Response:
         if not files:
             problem = Problem("no file was chosen", Place("file"), "Choose an ontology.")
             raise InvalidRequestError(problem)
-        found = await visit.ask(visit.page.api.insight.what_if, files, visit.owner)
-    except BusyError:
-        raise
+        found = await visit.ask(visit.api.insight.what_if, files, visit.owner)
     except GraphMatchError as error:
-        return visit.show("what-if.html", 422, difference=None, problem=error.problem)
+        status = status_of(error)
+        return visit.show("what-if.html", status, difference=None, problem=error.problem)
     return visit.show("what-if.html", difference=found)

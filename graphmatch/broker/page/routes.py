@@ -8,16 +8,13 @@ at the same addresses (header ``HX-Request``), and matches arrive as server-sent
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from graphmatch.broker.page import feeds, health, items, login, matches, ontology, subscriptions
 from graphmatch.broker.page.site import Page
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.responses import Response
 
 __all__ = ["Page", "install"]
 
@@ -34,9 +31,8 @@ class _Files(StaticFiles):
 def install(app: FastAPI, page: Page) -> None:
     """Add the page to an application: ``/`` before the existing routes, the others after them."""
     app.state.page = page
-    existing = list(app.router.routes)
     app.include_router(matches.front)
-    app.router.routes[:] = [*app.router.routes[len(existing) :], *existing]
+    app.router.routes.insert(0, app.router.routes.pop())
     for module in (matches, subscriptions, items, feeds, ontology, health, login):
         app.include_router(module.router)
     app.mount("/static", _Files(directory=Path(__file__).with_name("static")))

@@ -15,7 +15,6 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.datastructures import UploadFile
-from starlette.responses import RedirectResponse, Response
 
 from graphmatch.broker.api.problems import HttpError
 from graphmatch.broker.app.errors import InvalidRequestError
@@ -68,18 +67,11 @@ async def form_of(request: Request) -> Form:
                 what = f"the file has more than {FILE_BYTES:,} bytes"
                 raise InvalidRequestError(Problem(what, Place(name), "Choose a smaller file."))
             elif value.size:
-                files[name] = Upload(value.filename or "", await value.read())
+                files[name] = Upload((value.filename or "")[:200], await value.read())
     return Form(fields, files)
 
 
 TheForm = Annotated[Form, Depends(form_of)]
-
-
-def see(request: Request, path: str) -> Response:
-    """Return a redirect to another page of the broker."""
-    if request.headers.get("hx-request"):
-        return Response(status_code=200, headers={"HX-Redirect": path})
-    return RedirectResponse(path, 303)
 
 
 def own_path(path: str) -> str:

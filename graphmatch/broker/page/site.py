@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
+from sqlalchemy import Connection, RowMapping
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
 from starlette.types import Scope
 
 from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.api.problems import HttpError, status_of
 from graphmatch.broker.app.errors import NotFoundError
-from graphmatch.broker.app.security import Principal
-from graphmatch.broker.page.filters import environment
-from graphmatch.broker.page.session import COOKIE, HEADERS, see
+from graphmatch.broker.app.security import ANYBODY, Principal
+from graphmatch.broker.db import queries
+from graphmatch.broker.page.filters import TEMPLATES
+from graphmatch.broker.page.session import COOKIE, HEADERS
 from semantic.errors import GraphMatchError, Place, Problem
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from sqlalchemy import Connection, RowMapping
 
 NEWEST = 2**63 - 1
 """Number after all matches and publications: lists begin with the newest."""
@@ -47,46 +46,35 @@ class Page:
     """
 
     api: Api
-    templates: Environment = field(init=False, default_factory=environment)
     streams: int = 0
-
-    def show(self, request: Request, name: str, code: int = 200, /, **values: Any) -> Response:
-        """Return a page, or the part of it that htmx requested."""
-        part, path = request.headers.get("hx-request") == "true", request.url.path
-        shared = {"part": part, "path": path, "page": self}
-        text = self.templates.get_template(name).render(**shared, **({"viewer": None} | values))
-        return Response(text, code, HEADERS, "text/html; charset=utf-8")
-
-
-async def the_page(request: Request) -> Page:
-    """Return the page of the application."""
-    page: Page = request.app.state.page
-    return page
-
-
-ThePage = Annotated[Page, Depends(the_page)]
-
-
-class LoginNeededError(Exception):
-    """The request needs a session and has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A request of a user.
+    """A request for a page.
 
     Parameters
     ----------
     principal
-        The owner with the scopes.
+        The owner with the scopes; without an owner before the login.
     is_local
         Whether the user needs no token.
     """
 
     request: Request
     page: Page
-    principal: Principal
-    is_local: bool
+    principal: Principal = ANYBODY
+    is_local: bool = False
+
+    @property
+    def api(self) -> Api:
+        """The broker and its services."""
+        return self.page.api
+
+    @property
+    def is_part(self) -> bool:
+        """Whether htmx requested a part of a page."""
+        return self.request.headers.get("hx-request") == "true"
 
     @property
     def owner(self) -> int:
@@ -107,42 +95,58 @@ class Visit:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Read from the store."""
-        return await self.page.api.broker.store.read(work)
+        return await self.api.broker.store.read(work)
 
     async def ask(self, question: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Run a method of the `InsightService` in a thread."""
-        return await self.page.api.insight.ask(question, *arguments, **options)
+        return await self.api.insight.ask(question, *arguments, **options)
 
     async def subscription(self, id: str) -> RowMapping:
         """Return the row of a subscription of the user."""
-        return await self.page.api.broker.subscriptions.subscription(id, self.principal, None)
+        return await self.api.broker.subscriptions.subscription(id, self.principal, None)
+
+    async def item(self, seq: int) -> RowMapping:
+        """Return the row of a publication."""
+        row = await self.read(lambda db: queries.item(db, seq))
+        if row is None:
+            raise not_there("item", seq)
+        return row
 
     def show(self, name: str, code: int = 200, /, **values: Any) -> Response:
-        """Return a page for the user, or the part of it that htmx requested."""
-        return self.page.show(self.request, name, code, viewer=self, **values)
-
-    def see(self, path: str) -> Response:
-        """Return a redirect to another page of the broker."""
-        return see(self.request, path)
+        """Return a page, or the part of it that htmx requested."""
+        text = TEMPLATES.get_template(name).render(visit=self, **values)
+        return Response(text, code, HEADERS, "text/html; charset=utf-8")
 
 
-async def the_visit(request: Request, page: ThePage) -> Visit:
+def redirect(path: str) -> Response:
+    """Return a redirect to another page of the broker."""
+    return RedirectResponse(path, 303)
+
+
+async def the_guest(request: Request) -> Visit:
+    """Return a visit without a user."""
+    return Visit(request, request.app.state.page)
+
+
+async def the_visit(request: Request) -> Visit:
     """Return the visit of the user who has a session, or who is on this machine.
 
     Raises
     ------
-    LoginNeededError
+    HTTPException
         If the request needs a token, and its session has ended or is missing.
     """
-    session, api = request.cookies.get(COOKIE), page.api
-    principal = await api.broker.accounts.session_principal(session) if session else None
+    page: Page = request.app.state.page
+    session, accounts = request.cookies.get(COOKIE), page.api.broker.accounts
+    principal = await accounts.session_principal(session) if session else None
     if principal is not None:
-        return Visit(request, page, principal, is_local=False)
-    if api.token_reason(request) is not None:
-        raise LoginNeededError
-    return Visit(request, page, await api.local_principal(), is_local=True)
+        return Visit(request, page, principal)
+    if page.api.token_reason(request) is not None:
+        raise HTTPException(HTTPStatus.UNAUTHORIZED)
+    return Visit(request, page, await page.api.local_principal(), is_local=True)
 
 
+TheGuest = Annotated[Visit, Depends(the_guest)]
 TheVisit = Annotated[Visit, Depends(the_visit)]
 Seq = Annotated[int, Query(ge=0, le=NEWEST)]
 Text = Annotated[str, Query(max_length=2000)]
@@ -174,18 +178,18 @@ def page_router() -> APIRouter:
 async def _answered(
     handler: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
 ) -> Response:
-    page = await the_page(request)
+    visit = await the_guest(request)
     try:
         return await handler(request)
-    except LoginNeededError:
-        back = request.url.path if request.method == "GET" else "/"
-        return see(request, f"/login?back={quote(back)}")
     except GraphMatchError as error:
         status, problem = status_of(error), error.problem
     except HTTPException as error:
         status = error.status_code
         problem = getattr(error, "problem", Problem(str(error.detail), Place("request"), _FOLLOW))
-    return page.show(request, "problem.html", status, problem=problem, status=status)
+    if status == HTTPStatus.UNAUTHORIZED:
+        login = f"/login?back={quote(request.url.path if request.method == 'GET' else '/')}"
+        return Response(headers={"HX-Redirect": login}) if visit.is_part else redirect(login)
+    return visit.show("problem.html", status, problem=problem, status=status)
 
 
 def not_there(kind: str, name: object) -> NotFoundError:

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
+from sqlalchemy import RowMapping
 from starlette.responses import Response
 
-from graphmatch.broker.app.errors import BusyError, InvalidRequestError, NotFoundError
+from graphmatch.broker.api.problems import status_of
+from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import derived_key
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.read_items import entries
-from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import deliveries, matches
 from graphmatch.broker.insight.views import mark_of
-from graphmatch.broker.models.subscription_settings import SubscriptionSettings, checked_digest
+from graphmatch.broker.models.subscription_settings import PUSHED, SubscriptionSettings
 from graphmatch.broker.page.session import Form, TheForm
-from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, not_there, page_router
+from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, page_router, redirect
 from semantic.errors import GraphMatchError, Place, Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import RowMapping
-
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_DIGESTS: Mapping[str, dict[str, Any]] = {
-    "hourly": {"every": 3600},
-    "daily": {"at": ["08:00"], "zone": "UTC"},
-}
-_WAYS = ("topics", "example", "sparql")
+_DIGEST_SECONDS = {"hourly": 3600, "daily": 86_400}
 _TEXTS = ("topics", "words", "not-words")
-_TARGETS = {"webhook": "url", "inbox": "url", "ntfy": "url", "email": "address"}
-_FEEDS = {"Atom": "atom", "RSS": "rss", "JSON Feed": "json"}
+
+Action: TypeAlias = Literal["pause", "resume", "renew", "edit", "end"]
 
 router = page_router()
 
@@ -43,55 +36,51 @@ async def list_subscriptions(
 ) -> Response:
     """Show the user's subscriptions."""
     options: dict[str, Any] = {"ended": ended, "words": q.strip(), "order": sort}
-    rows = await visit.read(lambda db: queries.subscriptions_of(db, visit.owner, **options))
+    rows = await visit.read(partial(queries.subscriptions_of, owner=visit.owner, **options))
     return visit.show("subscriptions.html", rows=rows, ended=ended, q=q, sort=sort)
+
+
+# -- The editor ---------------------------------------------------------------------------------
 
 
 @router.get("/subscriptions/new")
 async def new_subscription(visit: TheVisit) -> Response:
     """Show the editor for topics, an example, or SPARQL; the address may fill in fields."""
-    form = Form(visit.request.query_params)
-    is_filled = any(form[name] for name in ("topics", "query", "fact-0"))
-    return await _editor(visit, form, preview=is_filled)
+    return await _editor(visit, Form(visit.request.query_params))
+
+
+@router.get("/subscriptions/{id}/edit")
+async def edit(id: str, visit: TheVisit) -> Response:
+    """Show the editor for a subscription."""
+    row = await visit.subscription(id)
+    return await _editor(visit, Form(_fields(row)), row)
 
 
 async def _editor(
-    visit: Visit,
-    form: Form,
-    *,
-    preview: bool,
-    problem: Problem | None = None,
-    changed: Mapping[Any, Any] | None = None,
+    visit: Visit, form: Form, row: RowMapping | None = None, error: GraphMatchError | None = None
 ) -> Response:
-    """Show the editor.
+    """Show the editor with a preview.
 
     Parameters
     ----------
-    problem
-        The reason why the form was refused.
-    changed
-        The row of the subscription that is changed; ``None`` for a new one.
+    row
+        The subscription that is changed; ``None`` for a new one.
+    error
+        The reason why the subscription was not saved.
     """
-    way = form["way"] if form["way"] in _WAYS else _WAYS[0]
-    values: dict[str, Any] = {"way": way, "form": form, "changed": changed, "item": None}
-    values |= await _previewed(visit, form) if preview else {"result": None, "fault": None}
-    if way == "example":
-        if (row := await _example(visit, form)) is None:
-            values["items"] = await visit.read(queries.items)
-        else:
-            found = await visit.ask(visit.page.api.insight.facts, queries.stored(row))
-            values |= {"item": row, "chosen": _chosen(form), "found": found}
+    values = {"form": form, "changed": row, "item": None, **await _preview(visit, form)}
+    if form["way"] == "example" and (item := await _example(visit, form)) is not None:
+        found = await visit.ask(visit.api.insight.facts, queries.stored(item))
+        values |= {"item": item, "chosen": _chosen(form), "found": found}
     # A problem of the query is shown at its place in the query.
-    values |= {"problem": None if values["fault"] else problem, "preview": preview}
-    return visit.show("editor.html", 422 if problem else 200, **values)
+    values["problem"] = None if values["fault"] or error is None else error.problem
+    return visit.show("editor.html", 200 if error is None else status_of(error), **values)
 
 
 async def _example(visit: Visit, form: Form) -> RowMapping | None:
     """Return the item that a form uses as an example."""
     seq = form["item"]
-    if not seq.isdecimal() or len(seq) > 18:
-        return None
-    return await visit.read(lambda db: queries.item(db, int(seq)))
+    return await visit.item(int(seq)) if seq.isdecimal() and len(seq) < 19 else None
 
 
 def _chosen(form: Form) -> set[str]:
@@ -100,14 +89,11 @@ def _chosen(form: Form) -> set[str]:
 
 async def _definition(visit: Visit, form: Form) -> dict[str, Any]:
     """Return the definition of a subscription in a form; empty if nothing was entered."""
-    if form["way"] == "sparql":
-        return {"query": form["query"]} if form["query"].strip() else {}
-    if form["way"] == "example":
-        chosen, row = _chosen(form), await _example(visit, form)
-        if not chosen or row is None:
-            return {}
-        query = await visit.ask(visit.page.api.insight.query_of, queries.stored(row), chosen)
-        return {"query": query} if query else {}
+    query = form["query"] if form["way"] == "sparql" else ""
+    if form["way"] == "example" and (item := await _example(visit, form)) is not None:
+        query = await visit.ask(visit.api.insight.query_of, queries.stored(item), _chosen(form))
+    if query.strip():
+        return {"query": query}
     texts = {name: [text.strip() for text in form[name].split(",")] for name in _TEXTS}
     definition: dict[str, Any] = {name: [*filter(None, x)] for name, x in texts.items() if any(x)}
     if not definition.keys() & {"topics", "words"}:
@@ -115,27 +101,25 @@ async def _definition(visit: Visit, form: Form) -> dict[str, Any]:
     return {**definition, "match": "any"} if form["match"] == "any" else definition
 
 
-async def _previewed(visit: Visit, form: Form) -> dict[str, Any]:
+async def _preview(visit: Visit, form: Form) -> dict[str, Any]:
     """Return the preview: ``result``, or ``fault`` and its ``mark`` in the query, or neither."""
-    result, insight = None, visit.page.api.insight
+    result = None
     try:
         if definition := await _definition(visit, form):
-            result = await visit.ask(insight.preview, definition)
-    except BusyError:
-        raise
+            result = await visit.ask(visit.api.insight.preview, definition)
     except GraphMatchError as error:
-        mark = mark_of(form["query"], error.problem)
-        return {"result": None, "fault": error.problem, "mark": mark}
+        fault = error.problem
+        return {"result": None, "fault": fault, "mark": mark_of(form["query"], fault)}
     return {"result": result, "fault": None}
 
 
 @router.post("/subscriptions/preview")
 async def preview(visit: TheVisit, form: TheForm) -> Response:
     """Show the preview of a subscription: as a part, or in the editor."""
-    if visit.request.headers.get("hx-request") == "true":
-        return visit.show("part-preview.html", form=form, **await _previewed(visit, form))
+    if visit.is_part:
+        return visit.show("part-preview.html", form=form, **await _preview(visit, form))
     row = await visit.subscription(form["id"]) if form["id"] else None
-    return await _editor(visit, form, preview=True, changed=row)
+    return await _editor(visit, form, row)
 
 
 @router.post("/subscriptions")
@@ -144,79 +128,72 @@ async def subscribe(visit: TheVisit, form: TheForm) -> Response:
     return await _save(visit, form)
 
 
-async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) -> Response:
+async def _save(visit: Visit, form: Form, row: RowMapping | None = None) -> Response:
     """Subscribe, or change the subscription of a row."""
     visit.check("subscribe")
-    service, id, ticket = visit.page.api.broker.subscriptions, "", None
+    service, ticket = visit.api.broker.subscriptions, None
     try:
         definition = await _definition(visit, form)
         if not definition:
             what, remedy = "nothing was entered", "Fill in at least one field."
             raise InvalidRequestError(Problem(what, Place("subscription"), remedy))
+        settings = SubscriptionSettings(**_settings(form, row))
         if row is None:
-            new = await service.subscribe(definition, _settings(form), visit.principal)
+            new = await service.subscribe(definition, settings, visit.principal)
             id, ticket, secret = new.id, new.ticket, new.secret
         else:
-            id, changes = row["id"], _changes(form, row, definition)
-            secret = await service.change(id, visit.principal, None, **changes)
-    except (NotFoundError, StoreError, BusyError):
-        raise
+            is_same = definition == await _definition(visit, Form(_fields(row)))
+            given, id = None if is_same else definition, row["id"]
+            secret = await service.change(
+                id, visit.principal, None, definition=given, settings=settings
+            )
     except GraphMatchError as error:
-        return await _editor(visit, form, preview=True, problem=error.problem, changed=row)
+        return await _editor(visit, form, row, error)
     if secret is None:
-        return visit.see(f"/subscriptions/{id}{'?new=1' if row is None else ''}")
+        return redirect(f"/subscriptions/{id}{'?new=1' if row is None else ''}")
     return visit.show("created.html", 201, id=id, ticket=ticket, secret=secret)
 
 
-def _changes(form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changed settings; an unchanged webhook keeps its secret."""
-    fields, settings = _fields(row), _settings(form)
-
-    def differs(*keys: str) -> bool:
-        return any(form[key].strip() != fields.get(key, "").strip() for key in keys)
-
-    sink = dict(settings.sink or {})
-    if sink["kind"] == row["sink"]["kind"]:
-        sink |= {
-            key: row["sink"][key] for key in row["sink"].keys() & {"format", "include_reasons"}
-        }
-    settings = replace(
-        settings,
-        sink=sink if differs("sink", "target") else None,
-        expires_in=None,
-        digest=settings.digest or {} if differs("digest") else None,
-    )
-    given = definition if differs("query", "match", *_TEXTS) else None
-    return {"definition": given, "settings": settings}
+def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
+    """Return the settings in a form; for a change, without the sink and the digest that stay."""
+    sink = {"kind": form["sink"] or "sse"}
+    if sink["kind"] in PUSHED:
+        sink["address" if sink["kind"] == "email" else "url"] = form["target"].strip()
+    values: dict[str, Any] = {"name": form["name"].strip() or None}
+    if form["digest"] != "other":
+        every = _DIGEST_SECONDS.get(form["digest"])
+        values["digest"] = {"every": every} if every else {}
+    if row is None:
+        return {**values, "sink": sink, "expires_in": _length(form)}
+    # The form shows neither secrets nor, for example, the format of a webhook.
+    kept = {key: value for key, value in row["sink"].items() if key not in ("secret", "token")}
+    if sink["kind"] == kept["kind"]:
+        sink = kept | sink
+    return values if sink == kept else {**values, "sink": sink}
 
 
-def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
+def _fields(row: RowMapping) -> dict[str, str]:
     """Return the form fields of a subscription."""
-    definition, sink, digest = row["definition"], row["sink"], row["digest"]
-    digests = {str(checked_digest(value)): key for key, value in _DIGESTS.items()}
+    definition, sink, digest = row["definition"], row["sink"], row["digest"] or {}
+    digests = (name for name, every in _DIGEST_SECONDS.items() if digest.get("every") == every)
     fields = {
         "name": row["name"],
         "sink": sink["kind"],
-        "target": sink.get(_TARGETS.get(sink["kind"], ""), ""),
-        "digest": digests.get(str(digest), "other") if digest else "",
+        "target": sink.get("url") or sink.get("address", ""),
+        "digest": next(digests, "other") if digest else "",
     }
     if definition.keys() & {"query", "where"}:
-        return {**fields, "way": "sparql", "query": row["query"]}
+        return {**fields, "way": "sparql", "query": row["query"].replace("\r\n", "\n").strip()}
     texts = {name: definition.get(name) or [] for name in _TEXTS}
     joined = {name: x if isinstance(x, str) else ", ".join(x) for name, x in texts.items()}
     return {**fields, **joined, "way": "topics", "match": definition.get("match", "all")}
 
 
-def _settings(form: Form) -> SubscriptionSettings:
-    """Return the settings in a form."""
-    kind = form["sink"] or "sse"
-    sink = {"kind": kind}
-    if kind in _TARGETS:
-        sink[_TARGETS[kind]] = form["target"].strip()
-    days = timedelta(days=_VALID_DAYS.get(form["valid"], 30))
-    return SubscriptionSettings(
-        form["name"].strip() or None, sink, days, _DIGESTS.get(form["digest"])
-    )
+# -- One subscription ---------------------------------------------------------------------------
+
+
+def _length(form: Form) -> timedelta:
+    return timedelta(days=_VALID_DAYS.get(form["valid"], 30))
 
 
 @router.get("/subscriptions/{id}")
@@ -233,36 +210,25 @@ async def subscription(
             "sent": queries.deliveries_of(db, owner, deliveries.c.subscription == number)[:10],
         }
     )
-    base = f"{visit.page.api.root(visit.request)}/v1/subscriptions/{id}/feed."
+    feed = f"{visit.api.root(visit.request)}/v1/subscriptions/{id}/feed"
     key = derived_key(row["ticket"], id, "read")
-    feeds = {name: f"{base}{format}?key={key}" for name, format in _FEEDS.items()}
-    return visit.show("subscription.html", row=row, new=new, feeds=feeds, **values)
-
-
-@router.get("/subscriptions/{id}/edit")
-async def edit(id: str, visit: TheVisit) -> Response:
-    """Show the editor for a subscription."""
-    row = await visit.subscription(id)
-    return await _editor(visit, Form(_fields(row)), preview=True, changed=row)
+    return visit.show("subscription.html", row=row, new=new, feed=feed, key=key, **values)
 
 
 @router.post("/subscriptions/{id}/{action}")
-async def change(id: str, action: str, visit: TheVisit, form: TheForm) -> Response:
+async def change(id: str, action: Action, visit: TheVisit, form: TheForm) -> Response:
     """Pause, resume, renew, edit or end a subscription."""
     visit.check("subscribe")
-    service, principal = visit.page.api.broker.subscriptions, visit.principal
+    service, principal = visit.api.broker.subscriptions, visit.principal
     if action == "edit":
         return await _save(visit, form, await visit.subscription(id))
     if action == "end":
         await service.unsubscribe(id, principal, None)
-        return visit.see("/subscriptions")
-    length = timedelta(days=_VALID_DAYS.get(form["valid"], 30))
+        return redirect("/subscriptions")
     actions: dict[str, dict[str, Any]] = {
         "pause": {"state": "paused"},
         "resume": {"state": "active"},
-        "renew": {"settings": SubscriptionSettings(expires_in=length)},
+        "renew": {"settings": SubscriptionSettings(expires_in=_length(form))},
     }
-    if action not in actions:
-        raise not_there("action", action)
     await service.change(id, principal, None, **actions[action])
-    return visit.see(f"/subscriptions/{id}")
+    return redirect(f"/subscriptions/{id}")

@@ -1,4 +1,4 @@
-// Keys, live matches, and the graph of an item. The page works without them.
+// Keys, live matches, and local times. The page works without them.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -44,44 +44,6 @@
       say(`New match: ${$(".title", row).textContent}`);
     });
     addEventListener("pagehide", () => source.close());
-  };
-
-  // The graph of an item.
-  const draw = (box) => {
-    if (!window.cytoscape) return;
-    const elements = JSON.parse(box.dataset.graph);
-    box.hidden = false;
-    const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-    const style = () => [
-      { selector: "node", style: { label: "data(label)", color: color("--ink"), "background-color": color("--dim"),
-        "font-size": 12, "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": box.clientWidth < 500 ? 90 : 130, width: 18, height: 18,
-        "text-valign": "bottom", "text-margin-y": 4 } },
-      { selector: "node[kind = 'item']", style: { "background-color": color("--accent"), width: 30, height: 30, "font-weight": "bold" } },
-      { selector: "node[kind = 'text']", style: { shape: "round-rectangle", "background-color": color("--soft"), "border-width": 1,
-        "border-color": color("--dim") } },
-      { selector: "node[kind = 'term']", style: { "background-color": color("--card"), "border-width": 2, "border-style": "dashed",
-        "border-color": color("--accent") } },
-      { selector: "edge", style: { label: "data(label)", "font-size": 10, color: color("--dim"), "text-opacity": box.clientWidth < 500 ? 0 : 1, "line-color": color("--edge"), width: 1.5,
-        "curve-style": "bezier", "target-arrow-shape": "triangle", "target-arrow-color": color("--edge"), "arrow-scale": 0.8,
-        "text-background-color": color("--card"), "text-background-opacity": box.clientWidth < 500 ? 0 : 0.9, "text-rotation": "autorotate" } },
-      { selector: "edge[added]", style: { "line-style": "dashed", "line-color": color("--accent"), "target-arrow-color": color("--accent") } },
-    ];
-    // The layout starts from a spiral, so that a graph always looks the same.
-    elements.nodes.forEach((node, number) => {
-      node.position = { x: 40 * Math.sqrt(number) * Math.cos(2.4 * number), y: 40 * Math.sqrt(number) * Math.sin(2.4 * number) };
-    });
-    const cy = window.cytoscape({
-      container: box, elements, style: style(), minZoom: 0.3, maxZoom: 2.5, userZoomingEnabled: false,
-      layout: { name: "cose", animate: false, randomize: false, nodeRepulsion: () => 40000, idealEdgeLength: () => 60 },
-    });
-    // Labels are horizontal, so the graph is as wide as the box.
-    const drawn = cy.elements().boundingBox({ includeLabels: false });
-    const wider = Math.min(Math.max((box.clientWidth / box.clientHeight) / (drawn.w / drawn.h), 0.8), 2.5);
-    cy.nodes().positions((node) => ({ x: node.position("x") * wider, y: node.position("y") }));
-    cy.fit(undefined, 20);
-    box.addEventListener("click", () => cy.userZoomingEnabled(true), { once: true });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(style()));
-    box.dataset.drawn = String(cy.nodes().length);
   };
 
   // The place of a problem in a query.
@@ -137,10 +99,6 @@
       topics.dispatchEvent(new Event("change", { bubbles: true }));
       topics.focus();
     }
-    if (target.closest("[data-preview]") && window.htmx) {
-      event.preventDefault();
-      $("#editor").dispatchEvent(new Event("change"));
-    }
   };
 
   const submitted = (event) => {
@@ -162,6 +120,5 @@
   document.addEventListener("DOMContentLoaded", () => {
     times(document);
     $$("[data-live]").forEach(follow);
-    $$("[data-graph]").forEach(draw);
   });
 })();
