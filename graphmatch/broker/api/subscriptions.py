@@ -14,12 +14,12 @@ from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.guard import LINE_TYPES
 from graphmatch.broker.api.problems import first_problem, problem_of, request_error
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
-from graphmatch.broker.app.security import digest_of, read_key
+from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.models import subscription as model
 from graphmatch.broker.models.base import EXAMPLE_QUERY
-from graphmatch.broker.service.subscriptions import Created
+from graphmatch.broker.models.problem import ProblemAnswer
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -56,18 +56,6 @@ def _view(row: RowMapping, root: str) -> model.SubscriptionView:
     return model.SubscriptionView(**row, links=links)
 
 
-def _receipt(created: Created, ticket_hash: bytes, root: str) -> model.SubscriptionReceipt:
-    key = read_key(ticket_hash, created.id)
-    return model.SubscriptionReceipt(
-        id=created.id,
-        ticket=created.ticket,
-        secret=created.secret,
-        read_key=key,
-        expires_at=created.expires_at,
-        links=links_of(created.id, key, root),
-    )
-
-
 @router.post(
     "/subscriptions",
     status_code=201,
@@ -94,13 +82,9 @@ async def subscribe(
         body = model.SubscriptionRequest.model_validate_json(data)
     except ValidationError as error:
         raise request_error(error, "body") from error
-    definition, settings = body.definition() or {}, body.settings()
-    created = await service.subscribe(definition, settings, by.principal, key=idempotency_key)
-    if created.ticket is None:  # An earlier request with the same key created it.
-        ticket_hash = (await by.subscription(created.id))["ticket"]
-    else:
-        ticket_hash = digest_of(created.ticket)
-    receipt = _receipt(created, ticket_hash, by.root)
+    definition, key = body.definition() or {}, idempotency_key
+    receipt = await service.subscribe(definition, body, by.principal, key)
+    receipt.links = links_of(receipt.id, receipt.read_key, by.root)
     response.headers["Location"] = receipt.links.self
     return receipt
 
@@ -108,20 +92,19 @@ async def subscribe(
 async def _subscribe_lines(by: deps.Caller, data: bytes) -> Response:
     limit, service = by.api.broker.limits.publications, by.api.broker.subscriptions
     lines = await asyncio.to_thread(_parsed_lines, data, limit)
-    valid = [
-        (one.definition() or {}, one.settings()) for one in lines if not isinstance(one, Problem)
-    ]
+    valid = [(line.definition() or {}, line) for line in lines if not isinstance(line, Problem)]
     results, root = iter(await service.subscribe_many(valid, by.principal)), by.root
 
     def content() -> str:
-        entries = [one if isinstance(one, Problem) else next(results) for one in lines]
-        receipts = [
-            problem_of(by.request.scope, 422, one, "invalid-subscription")
-            if isinstance(one, Problem)
-            else _receipt(one, digest_of(one.ticket or ""), root)
-            for one in entries
-        ]
-        return model.BulkReceipt(subscriptions=receipts).model_dump_json()
+        answers: list[model.SubscriptionReceipt | ProblemAnswer] = []
+        for line in lines:
+            result = line if isinstance(line, Problem) else next(results)
+            if isinstance(result, Problem):
+                answers.append(problem_of(by.request.scope, 422, result, "invalid-subscription"))
+            else:
+                result.links = links_of(result.id, result.read_key, root)
+                answers.append(result)
+        return model.BulkReceipt(subscriptions=answers).model_dump_json()
 
     return Response(await asyncio.to_thread(content), media_type="application/json")
 
@@ -174,9 +157,9 @@ async def change(
 ) -> model.SubscriptionUpdate:
     """Change the fields of the body. A new query matches publications that are accepted later."""
     await by.subscription(id)  # The audit log gets refusals.
-    definition, settings, state = body.definition(), body.settings(), body.state
+    definition, state = body.definition(), body.state
     secret = await by.api.broker.subscriptions.change(
-        id, by.principal, by.ticket, definition=definition, settings=settings, state=state
+        id, by.principal, by.ticket, definition=definition, settings=body, state=state
     )
     view = _view(await by.subscription(id), by.root)
     return model.SubscriptionUpdate(subscription=view, secret=secret)
@@ -223,9 +206,9 @@ async def open_link(id: deps.Id, by: deps.TheCaller, _: deps.Key = None) -> HTML
 async def follow_link(id: deps.Id, by: deps.TheCaller, key: deps.Key = None) -> HTMLResponse:
     """Confirm or end a subscription with the key of a link in an email."""
     confirms, service = by.request.url.path.endswith("/confirm"), by.api.broker.subscriptions
-    action = service.confirm if confirms else service.unsubscribe_with_key
+    key = key or "none"  # An empty key would fit a missing confirmation.
     try:
-        row = await action(id, key or "none")  # An empty key would fit a missing confirmation.
+        row = await (service.confirm(id, key) if confirms else service.unsubscribe(id, key=key))
     except NotFoundError:
         await by.denied("subscription", id)
         raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, insert, select, update
 
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.tables import audit, deliveries, publications, subscriptions, usage
+from graphmatch.broker.db.tables import audit, publications, subscriptions, usage
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -61,13 +61,3 @@ def end_subscription(db: Connection, number: int, reason: str, now: int) -> None
     row = db.execute(ended).one_or_none()
     if row is not None:
         add_usage(db, row[0], subscriptions=-1)
-
-
-def confirm_sinks(db: Connection, numbers: Sequence[int], now: int) -> None:
-    """Insert the deliveries that ask for the confirmation of new email sinks."""
-    if numbers:
-        first = counted(db, "delivery", len(numbers)) - len(numbers) + 1
-        same = {"kind": "confirmation", "host": "smtp:", "state": "waiting", "attempt": 0}
-        same |= {"due_at": now, "created_at": now}
-        rows = [{"id": id, "subscription": n, **same} for id, n in enumerate(numbers, first)]
-        db.execute(insert(deliveries), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,7 +12,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandle
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from graphmatch.broker.models.texts import is_text
 from graphmatch.broker.models.times import time_of
 
 EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
@@ -67,7 +67,13 @@ class Model(Answer):
     @field_validator("*", mode="before")
     @classmethod
     def _check_texts(cls, value: Any) -> Any:
-        if not is_text(value):
+        """Check that a value can be stored: strings of Unicode without NUL, and finite numbers."""
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+            is_valid = bool(text.encode()) and r"\u0000" not in text.replace(r"\\", "")
+        except (ValueError, RecursionError):
+            is_valid = False
+        if not is_valid:
             raise ValueError("a NUL (U+0000), half a character, or no number of JSON")
         return value
 

@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from graphmatch.broker.models.base import (
-    EXAMPLE_ID,
-    EXAMPLE_QUERY,
-    Answer,
-    Model,
-    Page,
-    Time,
-    example,
-)
+from graphmatch.broker.models.base import EXAMPLE_QUERY, Answer, Model, Page, Time, example
 from graphmatch.broker.models.problem import ProblemAnswer
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-
-
-class Sink(Model):
-    """The target of matches. Clients of `sse` and `feed` fetch them, all others receive them.
-
-    Attributes
-    ----------
-    url
-        Address of a webhook, an inbox or an ntfy topic.
-    address
-        Email address.
-    token
-        Access token of ntfy.
-    secret
-        Key of a webhook's signatures. The broker creates one if it is missing.
-    include_reasons
-        Whether messages contain the reasons of matches.
-    format
-        Format of a webhook's messages. The default is `json`.
-    """
-
-    kind: Literal["webhook", "sse", "inbox", "feed", "email", "ntfy"]
-    url: str | None = Field(None, max_length=2000)
-    address: str | None = Field(None, max_length=254)
-    token: str | None = Field(None, max_length=1000)
-    secret: str | None = Field(None, max_length=200)
-    include_reasons: bool | None = None
-    format: Literal["json", "cloudevents"] | None = None
 
 
 class QueryDefinition(Model):
@@ -83,60 +45,28 @@ class QueryDefinition(Model):
         return self.model_dump(include=fields, exclude_none=True) or None
 
 
-class SubscriptionChange(QueryDefinition):
+class SubscriptionRequest(QueryDefinition, SubscriptionSettings):
+    """A new subscription: a query, constraints on attributes, or topics and words."""
+
+    model_config = example(
+        {"query": EXAMPLE_QUERY, "name": "Laptops", "expires_in": 86400},
+        {"topics": ["Energy"], "not-words": ["coal"], "sink": {"kind": "feed"}},
+        {"where": {"price": {"<": 500}}, "digest": {"at": ["08:00"], "zone": "Europe/Berlin"}},
+    )
+
+
+class SubscriptionChange(SubscriptionRequest):
     """Changes of a subscription. Fields that are missing keep their values.
 
     Attributes
     ----------
-    name
-        Name of the subscription in messages.
-    expires_in
-        Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
-        The default is 30 days.
-    digest
-        Times of digests: `{"every": seconds}` or `{"at": ["08:00"], "zone": "Europe/Berlin"}`.
-        `null` removes them.
-    quiet_hours
-        Hours without messages. `null` removes them.
     state
         `paused` stops matching. `active` resumes it.
     """
 
     model_config = example({"name": "Laptops", "state": "paused"})
 
-    name: str | None = Field(None, max_length=200)
-    sink: Sink | None = None
-    expires_in: int | None = Field(None, ge=0, le=10**9)
-    digest: dict[str, Any] | None = Field(None, examples=[{"at": ["08:00"], "zone": "UTC"}])
-    quiet_hours: dict[str, Any] | None = Field(None, examples=[{"from": "22:00", "to": "07:00"}])
     state: Literal["active", "paused"] | None = None
-
-    def settings(self) -> SubscriptionSettings:
-        """Return the settings. `null` removes a digest and quiet hours."""
-
-        def mapping(key: str) -> Mapping[str, Any] | None:
-            value = getattr(self, key)
-            return {} if value is None and key in self.model_fields_set else value
-
-        return SubscriptionSettings(
-            name=self.name,
-            sink=None if self.sink is None else self.sink.model_dump(exclude_none=True),
-            expires_in=None if self.expires_in is None else timedelta(seconds=self.expires_in),
-            digest=mapping("digest"),
-            quiet_hours=mapping("quiet_hours"),
-        )
-
-
-class SubscriptionRequest(SubscriptionChange):
-    """A new subscription: a query, constraints on attributes, or topics and words."""
-
-    model_config = example(
-        {"query": EXAMPLE_QUERY, "name": "Laptops", "expires_in": 86400},
-        {"topics": ["Energy"], "not-words": ["coal"], "sink": {"kind": "feed"}},
-        {"where": {"price": {"<": 500}}},
-    )
-
-    state: Literal["active"] | None = None
 
 
 class Replay(Model):
@@ -181,28 +111,6 @@ def _without_secrets(sink: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sink.items() if key not in ("secret", "token")}
 
 
-def clock_times(times: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a digest or quiet hours with times of the clock instead of minutes.
-
-    Examples
-    --------
-    >>> clock_times({"at": [480], "zone": "UTC"})
-    {'at': ['08:00'], 'zone': 'UTC'}
-    """
-
-    def clock(value: Any) -> Any:
-        if isinstance(value, list):
-            return [clock(minutes) for minutes in value]
-        return f"{value // 60:02}:{value % 60:02}" if isinstance(value, int) else value
-
-    if times is None:
-        return None
-    return {key: value if key == "every" else clock(value) for key, value in times.items()}
-
-
-_ClockTimes = Annotated[dict[str, Any] | None, AfterValidator(clock_times)]
-
-
 class SubscriptionView(Answer):
     """A subscription, without its secrets.
 
@@ -220,15 +128,15 @@ class SubscriptionView(Answer):
         Number of stored matches. 10,000 means 10,000 or more.
     """
 
-    id: str = Field(examples=[EXAMPLE_ID])
+    id: str
     name: str
     state: Literal["active", "paused", "unconfirmed", "ended"]
     reason: str | None = None
     definition: dict[str, Any]
     query: str = Field(examples=[EXAMPLE_QUERY])
     sink: Annotated[dict[str, Any], AfterValidator(_without_secrets)]
-    digest: _ClockTimes = None
-    quiet_hours: _ClockTimes = None
+    digest: dict[str, Any] | None = None
+    quiet_hours: dict[str, Any] | None = None
     created_at: Time
     expires_at: Time | None = None
     generation: int
@@ -251,12 +159,12 @@ class SubscriptionReceipt(Answer):
         Gives access to the matches only: `?key=gmr_…`.
     """
 
-    id: str = Field(examples=[EXAMPLE_ID])
-    ticket: str | None
+    id: str
+    ticket: str | None = None
     secret: str | None = None
     read_key: str
-    expires_at: Time | None = None
-    links: Links
+    expires_at: Time
+    links: Links | None = None
 
 
 class BulkReceipt(Answer):

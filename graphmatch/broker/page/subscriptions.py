@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
 from starlette.responses import Response
 
+from graphmatch.broker.api.problems import first_problem
 from graphmatch.broker.app.errors import BusyError, InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import derived_key
 from graphmatch.broker.db import queries
@@ -16,7 +17,7 @@ from graphmatch.broker.db.read_items import entries
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import deliveries, matches
 from graphmatch.broker.insight.views import mark_of
-from graphmatch.broker.models.subscription_settings import SubscriptionSettings, checked_digest
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.page.session import Form, TheForm
 from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, not_there, page_router
 from semantic.errors import GraphMatchError, Place, Problem
@@ -154,7 +155,7 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
             what, remedy = "nothing was entered", "Fill in at least one field."
             raise InvalidRequestError(Problem(what, Place("subscription"), remedy))
         if row is None:
-            new = await service.subscribe(definition, _settings(form), visit.principal)
+            new = await service.subscribe(definition, _checked(_settings(form)), visit.principal)
             id, ticket, secret = new.id, new.ticket, new.secret
         else:
             id, changes = row["id"], _changes(form, row, definition)
@@ -175,30 +176,26 @@ def _changes(form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]) 
     def differs(*keys: str) -> bool:
         return any(form[key].strip() != fields.get(key, "").strip() for key in keys)
 
-    sink = dict(settings.sink or {})
-    if sink["kind"] == row["sink"]["kind"]:
-        sink |= {
-            key: row["sink"][key] for key in row["sink"].keys() & {"format", "include_reasons"}
-        }
-    settings = replace(
-        settings,
-        sink=sink if differs("sink", "target") else None,
-        expires_in=None,
-        digest=settings.digest or {} if differs("digest") else None,
-    )
+    if settings["sink"]["kind"] == row["sink"]["kind"]:
+        same = row["sink"].keys() & {"format", "include_reasons"}
+        settings["sink"] |= {key: row["sink"][key] for key in same}
+    unchanged = {"expires_in"}
+    unchanged |= set() if differs("sink", "target") else {"sink"}
+    unchanged |= set() if differs("digest") else {"digest"}
+    changed = {key: value for key, value in settings.items() if key not in unchanged}
     given = definition if differs("query", "match", *_TEXTS) else None
-    return {"definition": given, "settings": settings}
+    return {"definition": given, "settings": _checked(changed)}
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
     """Return the form fields of a subscription."""
     definition, sink, digest = row["definition"], row["sink"], row["digest"]
-    digests = {str(checked_digest(value)): key for key, value in _DIGESTS.items()}
+    digests = (key for key, value in _DIGESTS.items() if value == digest)
     fields = {
         "name": row["name"],
         "sink": sink["kind"],
         "target": sink.get(_TARGETS.get(sink["kind"], ""), ""),
-        "digest": digests.get(str(digest), "other") if digest else "",
+        "digest": next(digests, "other") if digest else "",
     }
     if definition.keys() & {"query", "where"}:
         return {**fields, "way": "sparql", "query": row["query"]}
@@ -207,16 +204,22 @@ def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
     return {**fields, **joined, "way": "topics", "match": definition.get("match", "all")}
 
 
-def _settings(form: Form) -> SubscriptionSettings:
-    """Return the settings in a form."""
+def _settings(form: Form) -> dict[str, Any]:
+    """Return the settings in a form, without checks."""
     kind = form["sink"] or "sse"
     sink = {"kind": kind}
     if kind in _TARGETS:
         sink[_TARGETS[kind]] = form["target"].strip()
     days = timedelta(days=_VALID_DAYS.get(form["valid"], 30))
-    return SubscriptionSettings(
-        form["name"].strip() or None, sink, days, _DIGESTS.get(form["digest"])
-    )
+    digest = _DIGESTS.get(form["digest"])
+    return {"name": form["name"], "sink": sink, "expires_in": days, "digest": digest}
+
+
+def _checked(settings: Mapping[str, Any]) -> SubscriptionSettings:
+    try:
+        return SubscriptionSettings.model_validate(settings)
+    except ValidationError as error:
+        raise InvalidRequestError(first_problem(error)) from error
 
 
 @router.get("/subscriptions/{id}")

@@ -85,19 +85,11 @@ class Accounts:
         NotFoundError
             If no token has this id, or it was revoked before.
         """
-        if not await self._revoke(tokens.c.id == id):
+        valid = update(tokens).where(tokens.c.id == id, tokens.c.revoked_at.is_(None))
+        revoked = valid.values(revoked_at=self._now())
+        if not await self._broker.store.write(lambda db: db.execute(revoked).rowcount):
             remedy = "List the tokens to see their ids."
             raise NotFoundError(Problem("no valid token has this id", Place(str(id)), remedy))
-
-    async def revoke_tokens(self, owner: str) -> int:
-        """Revoke all tokens of an owner; return their number."""
-        ids = select(owners.c.id).where(owners.c.name == owner).scalar_subquery()
-        return await self._revoke(tokens.c.owner == ids)
-
-    async def _revoke(self, chosen: ColumnElement[bool]) -> int:
-        valid = update(tokens).where(chosen, tokens.c.revoked_at.is_(None))
-        revoked = valid.values(revoked_at=self._now())
-        return await self._broker.store.write(lambda db: db.execute(revoked).rowcount)
 
     async def principal(self, token: str | None) -> Principal:
         """Return the principal of a token.

@@ -18,8 +18,8 @@ from graphmatch.broker.db.tables import (
     tokens,
     usage,
 )
+from graphmatch.broker.models.subscription import SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.service.subscriptions import Created
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness, FakeClock
 
 DEFINITION = {"query": QUERY}
@@ -33,7 +33,7 @@ async def principal_of(one: BrokerHarness, owner: str, scope: str = "subscribe")
 
 async def test_tickets_tokens_and_sessions_are_not_stored(idle: BrokerHarness) -> None:
     broker = idle.broker
-    created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings(" a\n b "))
+    created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings(name=" a\n b "))
     [row] = await idle.rows(subscriptions)
     assert created.ticket is not None
     assert created.ticket not in str(dict(row))
@@ -84,10 +84,6 @@ async def test_tokens_can_be_listed_revoked_and_expire(
             await accounts.revoke_token(id)
     assert (await accounts.tokens("ann"))[0]["revoked_at"] is not None
     assert (await accounts.principal(other)).may("publish")
-    assert await accounts.revoke_tokens("bob") == 1
-    assert await accounts.revoke_tokens("bob") == 0
-    with pytest.raises(NotFoundError):
-        await accounts.principal(other)
 
 
 async def test_sessions_end_after_twelve_hours_or_with_their_token(
@@ -133,13 +129,13 @@ async def test_a_session_ends_when_its_token_expires(idle: BrokerHarness, clock:
 async def test_a_repeated_request_creates_no_second_subscription(idle: BrokerHarness) -> None:
     ann, bob = await principal_of(idle, "ann"), await principal_of(idle, "bob")
     subscribe = idle.broker.subscriptions.subscribe
-    settings = SubscriptionSettings("a", expires_in=timedelta(days=2))
+    settings = SubscriptionSettings(name="a", expires_in=timedelta(days=2))
     results = await asyncio.gather(*(subscribe(DEFINITION, settings, ann, "k") for _ in range(5)))
     results.append(await subscribe(DEFINITION, settings, ann, "k"))
     assert len({(one.id, one.expires_at) for one in results}) == 1
     assert sum(one.ticket is not None for one in results) == 1
     assert len(await idle.rows(subscriptions)) == 1
-    other_settings = SubscriptionSettings("b", expires_in=timedelta(days=2))
+    other_settings = SubscriptionSettings(name="b", expires_in=timedelta(days=2))
     for definition, changed in (({"query": QUERY + " "}, settings), (DEFINITION, other_settings)):
         with pytest.raises(ConflictError):
             await subscribe(definition, changed, ann, "k")
@@ -181,7 +177,7 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
             await broker.subscriptions.confirm(created.id, key)
     with pytest.raises(NotFoundError):
         await broker.subscriptions.confirm("sub_0", row["confirmation"])
-    with pytest.raises(InvalidRequestError, match="not confirmed"):
+    with pytest.raises(InvalidRequestError, match="is unconfirmed"):
         await broker.subscriptions.change(created.id, ANYBODY, ticket, state="active")
 
     before = await broker.subscriptions.confirm(created.id, row["confirmation"])
@@ -236,7 +232,9 @@ async def test_many_email_sinks_get_a_confirmation_each(idle: BrokerHarness) -> 
     settings = [EMAIL, SubscriptionSettings(), EMAIL]
     results = await idle.broker.subscriptions.subscribe_many([(DEFINITION, s) for s in settings])
     numbers = {row["id"]: row["number"] for row in await idle.rows(subscriptions)}
-    wanted = [numbers[one.id] for one in (results[0], results[2]) if isinstance(one, Created)]
+    wanted = [
+        numbers[one.id] for one in (results[0], results[2]) if isinstance(one, SubscriptionReceipt)
+    ]
     rows = await idle.rows(deliveries)
     assert sorted(row["subscription"] for row in rows) == wanted
     assert len(wanted) == 2
@@ -255,9 +253,9 @@ async def test_a_key_ends_a_subscription(idle: BrokerHarness) -> None:
         ("sub_0", key),
     ):
         with pytest.raises(NotFoundError):
-            await broker.subscriptions.unsubscribe_with_key(id, wrong)
+            await broker.subscriptions.unsubscribe(id, key=wrong)
     for state in ("unconfirmed", "ended"):
-        before = await broker.subscriptions.unsubscribe_with_key(created.id, key)
+        before = await broker.subscriptions.unsubscribe(created.id, key=key)
         assert before["state"] == state
     states = [(row["state"], row["reason"]) for row in await idle.rows(subscriptions)]
     assert states == [("ended", "unsubscribed"), ("unconfirmed", None)]

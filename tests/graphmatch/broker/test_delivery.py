@@ -141,7 +141,7 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         made = await broker.subscribe(hook.url(), digest={"every": 86400})
         await broker.publish("a")
         await broker.broker.subscriptions.change(
-            made.id, ADMIN, None, settings=SubscriptionSettings(digest={})
+            made.id, ADMIN, None, settings=SubscriptionSettings(digest=None)
         )
         await broker.subscribe(other.url())
         await broker.publish("b")  # The digest waits next to it.

@@ -16,12 +16,12 @@ from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import audit, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription import SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import FAILURES, MatchWorker, host_of
-from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.errors import Problem
 from tests.graphmatch.broker.harness import NOON, QUERY, BrokerHarness, FakeClock, harness
@@ -210,7 +210,7 @@ async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> 
         return broker, matcher
 
     broker, matcher = started()
-    several: list[Created] = [
+    several: list[SubscriptionReceipt] = [
         await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings()) for _ in range(4)
     ]
     matcher.catch_up()

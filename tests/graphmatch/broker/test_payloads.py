@@ -53,7 +53,7 @@ async def mailing(folder: Path, clock: FakeClock) -> AsyncIterator[tuple[BrokerH
 
 
 async def subscribe(broker: BrokerHarness, sink: dict[str, Any], **more: Any) -> str:
-    settings = SubscriptionSettings("Soup", sink, **more)
+    settings = SubscriptionSettings(name="Soup", sink=sink, **more)
     made = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
     active = update(subscriptions).values(state="active")
     await broker.store.write(lambda db: db.execute(active))
@@ -162,7 +162,7 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     async with mailing(tmp_path, clock) as (broker, server):
-        settings = SubscriptionSettings("Soup", ANN)
+        settings = SubscriptionSettings(name="Soup", sink=ANN)
         created = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
         [subscription] = await broker.rows(subscriptions)
         row = {"id": 2, "subscription": 1, "kind": "expiring", "host": "smtp:", "state": "waiting"}
