@@ -99,11 +99,12 @@ async def _subscribe_lines(by: deps.Caller, data: bytes) -> Response:
         answers: list[model.SubscriptionReceipt | ProblemAnswer] = []
         for line in lines:
             result = line if isinstance(line, Problem) else next(results)
-            if isinstance(result, Problem):
-                answers.append(problem_of(by.request.scope, 422, result, "invalid-subscription"))
-            else:
+            if isinstance(result, model.SubscriptionReceipt):
                 result.links = links_of(result.id, result.read_key, root)
                 answers.append(result)
+            else:
+                problem = result if isinstance(result, Problem) else result.problem
+                answers.append(problem_of(by.request.scope, 422, problem, "invalid-subscription"))
         return model.BulkReceipt(subscriptions=answers).model_dump_json()
 
     return Response(await asyncio.to_thread(content), media_type="application/json")
@@ -157,10 +158,7 @@ async def change(
 ) -> model.SubscriptionUpdate:
     """Change the fields of the body. A new query matches publications that are accepted later."""
     await by.subscription(id)  # The audit log gets refusals.
-    definition, state = body.definition(), body.state
-    secret = await by.api.broker.subscriptions.change(
-        id, by.principal, by.ticket, definition=definition, settings=body, state=state
-    )
+    secret = await by.api.broker.subscriptions.change(id, by.principal, by.ticket, body)
     view = _view(await by.subscription(id), by.root)
     return model.SubscriptionUpdate(subscription=view, secret=secret)
 

@@ -9,36 +9,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    literal_column,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import JSON, BigInteger, Boolean, Column, ForeignKey, Integer, LargeBinary, Text
 
 _SEQUENCE = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers rows of the type INTEGER only."""
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _table(name: str, *columns: Column[Any]) -> Table:
-    return Table(name, metadata, *columns)
+def _table(name: str, *columns: Column[Any]) -> sa.Table:
+    return sa.Table(name, metadata, *columns)
 
 
 def _partial_index(name: str, condition: str, *columns: Column[Any]) -> None:
     """Create an index of the rows that satisfy a condition."""
-    where = text(condition)
-    Index(name, *columns, sqlite_where=where, postgresql_where=where)
+    where = sa.text(condition)
+    sa.Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
 sequences = _table(
@@ -165,7 +152,7 @@ matches = _table(
 
 ``solutions`` is JSON with terms in N-Triples. ``truncated`` means that some of them are missing.
 """
-Index("matches_subscription", matches.c.subscription, matches.c.seq)
+sa.Index("matches_subscription", matches.c.subscription, matches.c.seq)
 _partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
 
 deliveries = _table(
@@ -190,11 +177,11 @@ deliveries = _table(
 ``state`` is ``waiting``, ``delivered`` or ``failed``. ``callback`` is the receiver of a delivery of
 the WebSub hub.
 """
-WAITING = deliveries.c.state == literal_column("'waiting'")
+WAITING = deliveries.c.state == sa.literal_column("'waiting'")
 """Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
 _partial_index("deliveries_due", "state = 'waiting'", deliveries.c.host, deliveries.c.due_at)
 _partial_index("deliveries_open", "state = 'waiting'", deliveries.c.subscription)
-Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
+sa.Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
 _partial_index("deliveries_callback", "callback IS NOT NULL", deliveries.c.callback)
 
 websub_callbacks = _table(

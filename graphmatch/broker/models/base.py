@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, field_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from graphmatch.broker.models.times import time_of
 
 EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
 EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
-_SECTION = re.compile(r"\n*^Attributes\n-+\n", re.MULTILINE)
-_ENTRY = re.compile(r"^([\w-]+)\n((?: {4}.+\n?)+)", re.MULTILINE)
-
 Time = Annotated[
     datetime, BeforeValidator(lambda time: time_of(time) if isinstance(time, int) else time)
 ]
@@ -26,37 +19,18 @@ Time = Annotated[
 
 
 class Answer(BaseModel):
-    """A part of an answer.
+    """A part of an answer. The docstrings of the fields are their descriptions in the schema."""
 
-    The section ``Attributes`` of a docstring gives the descriptions of the fields in the schema.
-    """
-
-    model_config = ConfigDict(from_attributes=True, serialize_by_alias=True)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the schema, with the texts of the docstrings."""
-        schema = handler.resolve_ref_schema(handler(core))
-        for base in reversed(cls.__mro__):
-            text, *sections = _SECTION.split(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
-            for name, description in _ENTRY.findall("".join(sections)):
-                schema["properties"][name]["description"] = " ".join(description.split())
-        schema["description"] = text
-        return schema
+    model_config = ConfigDict(
+        from_attributes=True, serialize_by_alias=True, use_attribute_docstrings=True
+    )
 
 
 class Page(Answer):
-    """A page of a list.
-
-    Attributes
-    ----------
-    next
-        Address of the next page. The last page has none.
-    """
+    """A page of a list."""
 
     next: str | None = None
+    """Address of the next page. The last page has none."""
 
 
 class Model(Answer):
@@ -67,14 +41,14 @@ class Model(Answer):
     @field_validator("*", mode="before")
     @classmethod
     def _check_texts(cls, value: Any) -> Any:
-        """Check that a value can be stored: strings of Unicode without NUL, and finite numbers."""
+        """Refuse values that the database cannot store."""
         try:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-            is_valid = bool(text.encode()) and r"\u0000" not in text.replace(r"\\", "")
+            text.encode()
         except (ValueError, RecursionError):
-            is_valid = False
-        if not is_valid:
-            raise ValueError("a NUL (U+0000), half a character, or no number of JSON")
+            raise ValueError("half a character, or no number of JSON") from None
+        if r"\u0000" in text.replace(r"\\", ""):
+            raise ValueError("a NUL (U+0000)")
         return value
 
 

@@ -17,7 +17,7 @@ from graphmatch.broker.db.read_items import entries
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import deliveries, matches
 from graphmatch.broker.insight.views import mark_of
-from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+from graphmatch.broker.models.subscription import SubscriptionChange
 from graphmatch.broker.page.session import Form, TheForm
 from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, not_there, page_router
 from semantic.errors import GraphMatchError, Place, Problem
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _DIGESTS: Mapping[str, dict[str, Any]] = {
-    "hourly": {"every": 3600},
+    "hourly": {"every": 3600, "zone": "UTC"},
     "daily": {"at": ["08:00"], "zone": "UTC"},
 }
 _WAYS = ("topics", "example", "sparql")
@@ -159,7 +159,7 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
             id, ticket, secret = new.id, new.ticket, new.secret
         else:
             id, changes = row["id"], _changes(form, row, definition)
-            secret = await service.change(id, visit.principal, None, **changes)
+            secret = await service.change(id, visit.principal, None, changes)
     except (NotFoundError, StoreError, BusyError):
         raise
     except GraphMatchError as error:
@@ -169,8 +169,10 @@ async def _save(visit: Visit, form: Form, row: Mapping[Any, Any] | None = None) 
     return visit.show("created.html", 201, id=id, ticket=ticket, secret=secret)
 
 
-def _changes(form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changed settings; an unchanged webhook keeps its secret."""
+def _changes(
+    form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]
+) -> SubscriptionChange:
+    """Return the changed fields; an unchanged webhook keeps its secret."""
     fields, settings = _fields(row), _settings(form)
 
     def differs(*keys: str) -> bool:
@@ -183,8 +185,9 @@ def _changes(form: Form, row: Mapping[Any, Any], definition: Mapping[str, Any]) 
     unchanged |= set() if differs("sink", "target") else {"sink"}
     unchanged |= set() if differs("digest") else {"digest"}
     changed = {key: value for key, value in settings.items() if key not in unchanged}
-    given = definition if differs("query", "match", *_TEXTS) else None
-    return {"definition": given, "settings": _checked(changed)}
+    if differs("query", "match", *_TEXTS):
+        changed |= definition
+    return _checked(changed)
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, str]:
@@ -215,9 +218,9 @@ def _settings(form: Form) -> dict[str, Any]:
     return {"name": form["name"], "sink": sink, "expires_in": days, "digest": digest}
 
 
-def _checked(settings: Mapping[str, Any]) -> SubscriptionSettings:
+def _checked(fields: Mapping[str, Any]) -> SubscriptionChange:
     try:
-        return SubscriptionSettings.model_validate(settings)
+        return SubscriptionChange.model_validate(fields)
     except ValidationError as error:
         raise InvalidRequestError(first_problem(error)) from error
 
@@ -260,12 +263,12 @@ async def change(id: str, action: str, visit: TheVisit, form: TheForm) -> Respon
         await service.unsubscribe(id, principal, None)
         return visit.see("/subscriptions")
     length = timedelta(days=_VALID_DAYS.get(form["valid"], 30))
-    actions: dict[str, dict[str, Any]] = {
-        "pause": {"state": "paused"},
-        "resume": {"state": "active"},
-        "renew": {"settings": SubscriptionSettings(expires_in=length)},
+    actions = {
+        "pause": SubscriptionChange(state="paused"),
+        "resume": SubscriptionChange(state="active"),
+        "renew": SubscriptionChange(expires_in=length),
     }
     if action not in actions:
         raise not_there("action", action)
-    await service.change(id, principal, None, **actions[action])
+    await service.change(id, principal, None, actions[action])
     return visit.see(f"/subscriptions/{id}")

@@ -7,8 +7,8 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import insert, select, update
 
@@ -21,7 +21,7 @@ from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.store import counted, counter
 from graphmatch.broker.db.subscription_queries import add_usage, end_subscription
 from graphmatch.broker.db.tables import subscriptions
-from graphmatch.broker.models.subscription import SubscriptionReceipt
+from graphmatch.broker.models.subscription import SubscriptionChange, SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings, default_name
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.models.webhook_secret import key_of
@@ -83,64 +83,41 @@ class Subscriptions:
         SubscriptionError
             If the query is not valid.
         InvalidRequestError
-            If the settings are not valid or a limit is reached.
+            If a limit is reached.
         ConflictError
             If the key was used for another request.
         """
-        [result] = await self._create([(definition, settings)], by, key)
-        if isinstance(result, GraphMatchError):
-            raise result
-        return result
+        drafts = await asyncio.to_thread(self._drafts, [(definition, settings)], by)
+        given = [definition, settings.model_dump_json(exclude_unset=True)]
+        content, now = json.dumps(given, sort_keys=True).encode(), self._now()
+        key = None if by.owner is None else key
+
+        def work(db: Connection) -> SubscriptionReceipt:
+            if key is not None and (earlier := earlier_response(db, by.owner, key, content)):
+                return SubscriptionReceipt.model_validate(earlier)
+            [result] = self._insert(db, drafts, by)
+            if isinstance(result, GraphMatchError):
+                raise result
+            if key is not None:
+                response = result.model_dump(mode="json", exclude={"ticket", "secret"})
+                store_response(db, by.owner, key, content, response, now)
+            return result
+
+        return await self._write(work)
 
     async def subscribe_many(
         self, requests: Sequence[Request], by: Principal = ANYBODY
-    ) -> list[SubscriptionReceipt | Problem]:
-        """Create subscriptions; return each one, or its problem, in the order of the requests.
+    ) -> list[SubscriptionReceipt | GraphMatchError]:
+        """Create subscriptions; return each one, or its error, in the order of the requests.
 
         Cost: one transaction for `BATCH_SIZE` subscriptions. Some 6,000 subscriptions per second.
         """
-        results: list[SubscriptionReceipt | Problem] = []
+        results: list[SubscriptionReceipt | GraphMatchError] = []
         for begin in range(0, len(requests), BATCH_SIZE):
-            created = await self._create(requests[begin : begin + BATCH_SIZE], by)
-            results += (x.problem if isinstance(x, GraphMatchError) else x for x in created)
+            batch = requests[begin : begin + BATCH_SIZE]
+            drafts = await asyncio.to_thread(self._drafts, batch, by)
+            results += await self._write(partial(self._insert, drafts=drafts, by=by))
         return results
-
-    async def _create(
-        self, requests: Sequence[Request], by: Principal, key: str | None = None
-    ) -> list[SubscriptionReceipt | GraphMatchError]:
-        drafts = await asyncio.to_thread(self._drafts, requests, by)
-        now, limit = millis(self._broker.clock()), self._broker.limits.subscriptions
-        what, remedy = f"there are {limit:,} subscriptions", "Unsubscribe others."
-        full = InvalidRequestError(Problem(what, Place("subscriptions"), remedy))
-        content = b""
-        if by.owner is None:
-            key = None
-        elif key is not None:
-            given = [(x, settings.model_dump_json(exclude_unset=True)) for x, settings in requests]
-            content = json.dumps(given, sort_keys=True).encode()
-
-        def work(db: Connection) -> list[SubscriptionReceipt | GraphMatchError]:
-            if key is not None and (earlier := earlier_response(db, by.owner, key, content)):
-                return [SubscriptionReceipt.model_validate(earlier)]
-            room = len(drafts) if by.is_admin else limit - add_usage(db, by.owner)[0]
-            rows: list[dict[str, Any]] = []
-            results: list[SubscriptionReceipt | GraphMatchError] = []
-            for draft in drafts:
-                if isinstance(draft, GraphMatchError):
-                    results.append(draft)
-                elif len(rows) < room:
-                    rows.append(draft[0])
-                    results.append(draft[1])
-                    if key is not None:
-                        response = draft[1].model_dump(mode="json", exclude={"ticket", "secret"})
-                        store_response(db, by.owner, key, content, response, now)
-                else:
-                    results.append(full)
-            if rows:
-                _insert(db, rows, by, now)
-            return results
-
-        return await self._write(work)
 
     def _drafts(self, requests: Sequence[Request], by: Principal) -> list[Draft]:
         drafts: list[Draft] = []
@@ -160,7 +137,7 @@ class Subscriptions:
         self, definition: Mapping[str, Any], settings: SubscriptionSettings, by: Principal
     ) -> tuple[dict[str, Any], SubscriptionReceipt]:
         id, ticket = f"sub_{secrets.token_hex(8)}", security.new_secret("gmt_")
-        now, validity = self._broker.clock(), self._broker.limits.validity
+        now = self._broker.clock()
         row = {
             **dict.fromkeys(("digest", "quiet_hours", "confirmation", "announced_at")),
             "id": id,
@@ -172,8 +149,8 @@ class Subscriptions:
             "sink": {"kind": "sse"},
             "state": "active",
             "created_at": millis(now),
-            "expires_at": millis(now + validity),
             "generation": 1,
+            "expires_at": millis(now + self._broker.limits.validity),
             **self._columns(settings),
         }
         if "address" in row["sink"]:
@@ -183,23 +160,46 @@ class Subscriptions:
         return row, SubscriptionReceipt.model_validate(row | shown)
 
     def _columns(self, settings: SubscriptionSettings) -> dict[str, Any]:
-        """Return the columns of the settings that are set, after checks of secret and limits."""
-        columns, longest = settings.columns(), self._broker.limits.longest_validity
+        """Return the columns of the settings that are set, after the checks of the sink."""
+        columns = settings.columns()
         sink: dict[str, Any] = columns.get("sink", {})
         if "secret" in sink:
             key_of(sink["secret"])
         if "url" in sink:
             self._check_url(sink["url"])
         if (validity := settings.expires_in) is not None:
+            longest = self._broker.limits.longest_validity
             if validity > longest:
-                what, remedy = (
-                    f"a validity of {validity}",
-                    f"The longest one is {longest.days} days.",
-                )
+                what, remedy = f"a validity of {validity}", f"The longest is {longest.days} days."
                 raise InvalidRequestError(Problem(what, Place("expires_in"), remedy))
-            expires_at = millis(self._broker.clock() + (validity or longest))
-            columns |= {"expires_at": expires_at, "announced_at": None}
+            end = self._broker.clock() + (validity or longest)
+            columns |= {"expires_at": millis(end), "announced_at": None}
         return columns
+
+    def _insert(
+        self, db: Connection, drafts: list[Draft], by: Principal
+    ) -> list[SubscriptionReceipt | GraphMatchError]:
+        """Insert subscriptions up to the limit, and deliveries that ask for confirmation."""
+        limit, now = self._broker.limits.subscriptions, self._now()
+        if not by.is_admin:
+            what, remedy = f"there are {limit:,} subscriptions", "Unsubscribe others."
+            full = InvalidRequestError(Problem(what, Place("subscriptions"), remedy))
+            valid = [number for number, draft in enumerate(drafts) if isinstance(draft, tuple)]
+            for number in valid[max(limit - add_usage(db, by.owner)[0], 0) :]:
+                drafts[number] = full
+        rows = [draft[0] for draft in drafts if isinstance(draft, tuple)]
+        if rows:
+            add_usage(db, by.owner, subscriptions=len(rows))
+            first = counted(db, "change", len(rows)) - len(rows) + 1
+            after = counter(db, "publication")
+            for change, row in enumerate(rows, first):
+                row |= {"change": change, "after_publication": after}
+            db.execute(insert(subscriptions), rows)
+        ids = [row["id"] for row in rows if row["state"] == "unconfirmed"]
+        numbers = select(subscriptions.c.number).where(subscriptions.c.id.in_(ids))
+        for number in db.scalars(numbers).all() if ids else ():
+            add_delivery(db, number, "confirmation", "smtp:", now)
+        return [draft[1] if isinstance(draft, tuple) else draft for draft in drafts]
 
     def sparql(self, definition: Mapping[str, Any]) -> str:
         """Return the SPARQL of a subscription, which may be invalid.
@@ -232,14 +232,7 @@ class Subscriptions:
     # -- change -----------------------------------------------------------------------------
 
     async def change(
-        self,
-        id: str,
-        by: Principal,
-        ticket: str | None,
-        *,
-        definition: Mapping[str, Any] | None = None,
-        settings: SubscriptionSettings | None = None,
-        state: Literal["active", "paused"] | None = None,
+        self, id: str, by: Principal, ticket: str | None, change: SubscriptionChange
     ) -> str | None:
         """Change, renew, pause or resume a subscription; return the secret of a new webhook.
 
@@ -253,33 +246,31 @@ class Subscriptions:
         SubscriptionError, InvalidRequestError
             As for `subscribe`.
         """
-        values = self._columns(settings or SubscriptionSettings())
+        values, definition = self._columns(change), change.definition()
         if definition is not None:
             request = (definition, SubscriptionSettings())
             [draft] = await asyncio.to_thread(self._drafts, [request], by)
             if isinstance(draft, GraphMatchError):
                 raise draft
             values |= {key: draft[0][key] for key in ("definition", "query")}
+        if change.state is not None:
+            values |= {"state": change.state, "reason": None}
         sink: dict[str, Any] = values.get("sink", {})
 
         def work(db: Connection) -> None:
             row, new = _row(db, id, _is_owner(by, ticket)), dict(values)
-            if row["state"] == "ended" or (state and row["state"] == "unconfirmed"):
+            if row["state"] == "ended" or ("state" in new and row["state"] == "unconfirmed"):
                 what = f"the subscription is {row['state']}"
                 remedy = "Subscribe again, or open the link in the message that asks for it."
                 raise InvalidRequestError(Problem(what, Place(id), remedy))
-            if state is not None:
-                new |= {"state": state, "reason": None}
             if "address" in sink and sink["address"] != row["sink"].get("address"):
                 new |= _unconfirmed()
+                add_delivery(db, row["number"], "confirmation", "smtp:", self._now())
             elif sink and "address" not in sink and row["state"] == "unconfirmed":
                 new["state"] = "active"
             if definition is not None:
                 new["generation"] = row["generation"] + 1
             _update(db, row, new)
-            if "confirmation" in new:
-                now = millis(self._broker.clock())
-                add_delivery(db, row["number"], "confirmation", "smtp:", now)
 
         await self._write(work)
         return sink.get("secret")
@@ -328,10 +319,13 @@ class Subscriptions:
 
         def work(db: Connection) -> RowMapping:
             row = _row(db, id, is_allowed)
-            end_subscription(db, row["number"], "unsubscribed", millis(self._broker.clock()))
+            end_subscription(db, row["number"], "unsubscribed", self._now())
             return row
 
         return await self._write(work)
+
+    def _now(self) -> int:
+        return millis(self._broker.clock())
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         result = await self._broker.store.write(work)
@@ -355,20 +349,6 @@ class Subscriptions:
 def _unconfirmed() -> dict[str, Any]:
     """Return the columns of a subscription whose email address is new."""
     return {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
-
-
-def _insert(db: Connection, rows: Sequence[dict[str, Any]], by: Principal, now: int) -> None:
-    """Insert new subscriptions and the deliveries that ask for confirmation."""
-    add_usage(db, by.owner, subscriptions=len(rows))
-    first = counted(db, "change", len(rows)) - len(rows) + 1
-    after = counter(db, "publication")
-    for change, row in enumerate(rows, first):
-        row |= {"change": change, "after_publication": after}
-    db.execute(insert(subscriptions), rows)
-    ids = [row["id"] for row in rows if row["state"] == "unconfirmed"]
-    numbers = select(subscriptions.c.number).where(subscriptions.c.id.in_(ids))
-    for number in db.scalars(numbers).all() if ids else ():
-        add_delivery(db, number, "confirmation", "smtp:", now)
 
 
 def _update(db: Connection, row: RowMapping, values: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from graphmatch.broker.db.tables import (
     tokens,
     usage,
 )
-from graphmatch.broker.models.subscription import SubscriptionReceipt
+from graphmatch.broker.models.subscription import SubscriptionChange, SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness, FakeClock
 
@@ -178,7 +178,9 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
     with pytest.raises(NotFoundError):
         await broker.subscriptions.confirm("sub_0", row["confirmation"])
     with pytest.raises(InvalidRequestError, match="is unconfirmed"):
-        await broker.subscriptions.change(created.id, ANYBODY, ticket, state="active")
+        await broker.subscriptions.change(
+            created.id, ANYBODY, ticket, SubscriptionChange(state="active")
+        )
 
     before = await broker.subscriptions.confirm(created.id, row["confirmation"])
     assert (before["number"], before["state"]) == (row["number"], "unconfirmed")
@@ -187,7 +189,9 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
     await idle.publish("after")
     [match] = await idle.rows(matches)
     assert match["publication"] == 2
-    await broker.subscriptions.change(created.id, ANYBODY, ticket, state="paused")
+    await broker.subscriptions.change(
+        created.id, ANYBODY, ticket, SubscriptionChange(state="paused")
+    )
     await broker.subscriptions.confirm(created.id, row["confirmation"])
     assert [row["state"] for row in await idle.rows(subscriptions)] == ["paused"]
 
@@ -206,8 +210,8 @@ async def test_a_new_email_address_must_be_confirmed(idle: BrokerHarness) -> Non
     created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings())
 
     async def change(sink: dict[str, object]) -> tuple[str, str | None]:
-        settings = SubscriptionSettings(sink=sink)
-        await broker.subscriptions.change(created.id, ANYBODY, created.ticket, settings=settings)
+        changed = SubscriptionChange(sink=sink)
+        await broker.subscriptions.change(created.id, ANYBODY, created.ticket, changed)
         [row] = await idle.rows(subscriptions)
         return row["state"], row["confirmation"]
 

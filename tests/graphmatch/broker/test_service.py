@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
 from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.db.tables import idempotency_keys, publications, subscriptions
+from graphmatch.broker.models.subscription import SubscriptionChange
 from graphmatch.broker.models.subscription_settings import (
     SubscriptionSettings,
     default_name,
@@ -123,11 +124,9 @@ async def test_networks_that_are_not_public_can_be_allowed(idle: BrokerHarness) 
         await idle.broker.subscriptions.subscribe(GIVEN, settings)
     idle.broker.allowed_networks = [ip_network("10.0.0.0/8")]
     created = await idle.broker.subscriptions.subscribe(GIVEN, settings)
-    loopback = SubscriptionSettings(sink={"kind": "inbox", "url": "http://127.0.0.1/"})
+    loopback = SubscriptionChange(sink={"kind": "inbox", "url": "http://127.0.0.1/"})
     with pytest.raises(GraphMatchError, match="loopback"):
-        await idle.broker.subscriptions.change(
-            created.id, ANYBODY, created.ticket, settings=loopback
-        )
+        await idle.broker.subscriptions.change(created.id, ANYBODY, created.ticket, loopback)
 
 
 def test_a_webhook_gets_a_secret_and_keeps_its_format() -> None:
@@ -224,7 +223,8 @@ def test_settings_are_stored_as_in_the_request() -> None:
     }
     assert SubscriptionSettings().columns() == {}
     assert SubscriptionSettings(name=" ").columns() == {}
-    assert SubscriptionSettings(digest={"at": ["08:00"]}).columns() == {"digest": {"at": ["08:00"]}}
+    [digest] = SubscriptionSettings(digest={"at": ["08:00"]}).columns().values()
+    assert digest == {"at": ["08:00"], "zone": "UTC"}
     assert default_name({"topics": ["Energy", "Oil"], "words": "gas"}) == "Energy, Oil, gas"
 
 
