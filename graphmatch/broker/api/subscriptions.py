@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.guard import LINE_TYPES
-from graphmatch.broker.api.problems import first_problem, problem_of, request_error
+from graphmatch.broker.api.problems import first_problem, problem_of
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.queries import WITH_MATCHES
@@ -20,7 +21,8 @@ from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.models import subscription as model
 from graphmatch.broker.models.base import EXAMPLE_QUERY
 from graphmatch.broker.models.problem import ProblemAnswer
-from semantic.errors import Place, Problem
+from graphmatch.broker.service.subscriptions import Request
+from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
     from sqlalchemy import RowMapping
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/v1")
 _LINES = f'{{"query": "{EXAMPLE_QUERY}"}}\n{{"topics": ["Energy"]}}'
 _BODY = deps.document_body(dict.fromkeys(LINE_TYPES, _LINES))
-_BODY["requestBody"]["content"]["application/json"] = {
-    "schema": {"$ref": "#/components/schemas/SubscriptionRequest"}
-}
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
     "Referrer-Policy": "same-origin",  # With no-referrer, browsers send Origin: null.
@@ -56,74 +55,71 @@ def _view(row: RowMapping, root: str) -> model.SubscriptionView:
     return model.SubscriptionView(**row, links=links)
 
 
-@router.post(
-    "/subscriptions",
-    status_code=201,
-    summary="Subscribe",
-    openapi_extra=_BODY,
-    response_model=model.SubscriptionReceipt,
-    responses={200: {"description": "An answer for each line.", "model": model.BulkReceipt}},
-)
+@router.post("/subscriptions", status_code=201, summary="Subscribe")
 async def subscribe(
-    by: deps.TheCaller, response: Response, idempotency_key: deps.IdempotencyKey = None
-) -> Any:
+    body: model.SubscriptionRequest,
+    by: deps.TheCaller,
+    response: Response,
+    idempotency_key: deps.IdempotencyKey = None,
+) -> model.SubscriptionReceipt:
     """Create a subscription. It matches publications that are accepted later.
 
-    The body is one subscription, or one on each line of `application/x-ndjson`. The answer to lines
-    has one entry for each line, in order: the subscription, or the problem of the line. An
-    `Idempotency-Key` works for one subscription and clients with a token.
+    An `Idempotency-Key` works for clients with a token.
     """
     by.check("subscribe", anonymous=True)
-    media_type = deps.media_type_of(by.request, ("application/json", *LINE_TYPES))
-    data, service = await by.request.body(), by.api.broker.subscriptions
-    if media_type in LINE_TYPES:
-        return await _subscribe_lines(by, data)
-    try:
-        body = model.SubscriptionRequest.model_validate_json(data)
-    except ValidationError as error:
-        raise request_error(error, "body") from error
-    definition, key = body.definition() or {}, idempotency_key
-    receipt = await service.subscribe(definition, body, by.principal, key)
+    service, definition = by.api.broker.subscriptions, body.definition() or {}
+    receipt = await service.subscribe(definition, body, by.principal, idempotency_key)
     receipt.links = links_of(receipt.id, receipt.read_key, by.root)
     response.headers["Location"] = receipt.links.self
     return receipt
 
 
-async def _subscribe_lines(by: deps.Caller, data: bytes) -> Response:
-    limit, service = by.api.broker.limits.publications, by.api.broker.subscriptions
-    lines = await asyncio.to_thread(_parsed_lines, data, limit)
-    valid = [(line.definition() or {}, line) for line in lines if not isinstance(line, Problem)]
-    results, root = iter(await service.subscribe_many(valid, by.principal)), by.root
+@router.post(
+    "/subscriptions:bulk",
+    summary="Create many subscriptions",
+    openapi_extra=_BODY,
+    response_model=model.BulkReceipt,
+)
+async def subscribe_many(by: deps.TheCaller) -> Response:
+    """Create a subscription for each line of `application/x-ndjson`.
+
+    The answer has one entry for each line, in order: the subscription, or the problem of the line.
+    """
+    by.check("subscribe", anonymous=True)
+    deps.media_type_of(by.request, LINE_TYPES)
+    data, broker, root = await by.request.body(), by.api.broker, by.root
+    requests = await asyncio.to_thread(_parsed_lines, data, broker.limits.publications)
+    results = await broker.subscriptions.subscribe_many(requests, by.principal)
+
+    def answer(
+        result: model.SubscriptionReceipt | GraphMatchError,
+    ) -> model.SubscriptionReceipt | ProblemAnswer:
+        if isinstance(result, GraphMatchError):
+            return problem_of(by.request.scope, 422, result.problem, "invalid-subscription")
+        result.links = links_of(result.id, result.read_key, root)
+        return result
 
     def content() -> str:
-        answers: list[model.SubscriptionReceipt | ProblemAnswer] = []
-        for line in lines:
-            result = line if isinstance(line, Problem) else next(results)
-            if isinstance(result, model.SubscriptionReceipt):
-                result.links = links_of(result.id, result.read_key, root)
-                answers.append(result)
-            else:
-                problem = result if isinstance(result, Problem) else result.problem
-                answers.append(problem_of(by.request.scope, 422, problem, "invalid-subscription"))
-        return model.BulkReceipt(subscriptions=answers).model_dump_json()
+        return model.BulkReceipt(subscriptions=[*map(answer, results)]).model_dump_json()
 
     return Response(await asyncio.to_thread(content), media_type="application/json")
 
 
-def _parsed_lines(data: bytes, limit: int) -> list[model.SubscriptionRequest | Problem]:
-    lines: list[model.SubscriptionRequest | Problem] = []
-    for number, line in enumerate(data.splitlines(), 1):
-        try:
-            if line.strip():
-                lines.append(model.SubscriptionRequest.model_validate_json(line))
-        except ValidationError as error:
-            fault = first_problem(error)
-            place = Place("body", number, item=fault.where.item)
-            lines.append(Problem(fault.what, place, fault.remedy))
+def _parsed_lines(data: bytes, limit: int) -> list[Request]:
+    lines = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
     if not 0 < len(lines) <= limit:
         what = f"{len(lines):,} subscriptions instead of 1 to {limit:,}"
         raise InvalidRequestError(Problem(what, Place("body"), "Send another number of lines."))
-    return lines
+    requests: list[Request] = []
+    for number, line in lines:
+        try:
+            body = model.SubscriptionRequest.model_validate_json(line)
+            requests.append((body.definition() or {}, body))
+        except ValidationError as error:
+            problem = first_problem(error)
+            where = replace(problem.where, line=number)
+            requests.append(InvalidRequestError(replace(problem, where=where)))
+    return requests
 
 
 After = Annotated[int, Query(ge=0, le=deps.MAX_NUMBER, description="From `next` of a page.")]

@@ -10,16 +10,22 @@ from graphmatch.broker.models.base import Answer, Model, Time, example
 
 
 class TokenRequest(Model):
-    """A new API token."""
+    """A new API token.
+
+    Attributes
+    ----------
+    owner
+        Name of the owner. The broker creates the owner if needed.
+    expires_in
+        Validity in seconds. By default, the token never expires.
+    """
 
     model_config = example({"owner": "shop", "scopes": ["publish"], "name": "till"})
 
     owner: str = Field(min_length=1, max_length=100)
-    """Name of the owner. The broker creates the owner if needed."""
     scopes: list[Literal["publish", "subscribe", "feeds", "admin"]] = Field(min_length=1)
     name: str = Field("", max_length=100)
     expires_in: int | None = Field(None, ge=1, le=10**9)
-    """Validity in seconds. By default, the token never expires."""
 
 
 class TokenReceipt(Answer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,6 +14,9 @@ from graphmatch.broker.models.times import time_of
 
 EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
 EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
+_SECTION = re.compile(r"\n*^Attributes\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^([\w-]+)\n((?: {4}.+\n?)+)", re.MULTILINE)
+
 Time = Annotated[
     datetime, BeforeValidator(lambda time: time_of(time) if isinstance(time, int) else time)
 ]
@@ -19,18 +24,35 @@ Time = Annotated[
 
 
 class Answer(BaseModel):
-    """A part of an answer. The docstrings of the fields are their descriptions in the schema."""
+    """A part of an answer.
 
-    model_config = ConfigDict(
-        from_attributes=True, serialize_by_alias=True, use_attribute_docstrings=True
-    )
+    The section ``Attributes`` of a docstring gives the descriptions of the fields in the schema.
+    """
+
+    model_config = ConfigDict(from_attributes=True, serialize_by_alias=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        """Return the schema, with the texts of the docstrings."""
+        schema: dict[str, Any] = handler.resolve_ref_schema(handler(core))
+        for base in reversed(cls.__mro__):
+            text, *sections = _SECTION.split(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
+            for name, description in _ENTRY.findall("".join(sections)):
+                schema["properties"][name]["description"] = " ".join(description.split())
+        schema["description"] = text
+        return schema
 
 
 class Page(Answer):
-    """A page of a list."""
+    """A page of a list.
+
+    Attributes
+    ----------
+    next
+        Address of the next page. The last page has none.
+    """
 
     next: str | None = None
-    """Address of the next page. The last page has none."""
 
 
 class Model(Answer):

@@ -12,22 +12,32 @@ from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 
 
 class QueryDefinition(Model):
-    """A query, constraints on attributes, or topics and words. Exactly one of them is needed."""
+    """A query, constraints on attributes, or topics and words. Exactly one of them is needed.
+
+    Attributes
+    ----------
+    query
+        SPARQL.
+    where
+        Constraints on attributes.
+    topics
+        Labels of topics in the ontology.
+    words
+        Words or phrases.
+    not-words
+        Words or phrases that a publication must not contain.
+    match
+        Whether a publication needs all topics and words, or any of them.
+    """
 
     model_config = example({"query": EXAMPLE_QUERY}, {"topics": ["Energy"], "not-words": ["coal"]})
 
     query: str | None = None
-    """SPARQL."""
     where: dict[str, Any] | list[Any] | None = Field(default=None, examples=[{"price": {"<": 500}}])
-    """Constraints on attributes."""
     topics: list[str] | str | None = None
-    """Labels of topics in the ontology."""
     words: list[str] | str | None = None
-    """Words or phrases."""
     not_words: list[str] | str | None = Field(default=None, alias="not-words")
-    """Words or phrases that a publication must not contain."""
     match: Literal["all", "any"] | None = None
-    """Whether a publication needs all topics and words, or any of them."""
 
     def definition(self) -> dict[str, Any] | None:
         """Return the fields of the query; `None` if there are none."""
@@ -46,36 +56,54 @@ class SubscriptionRequest(QueryDefinition, SubscriptionSettings):
 
 
 class SubscriptionChange(SubscriptionRequest):
-    """Changes of a subscription. Fields that are missing keep their values."""
+    """Changes of a subscription. Fields that are missing keep their values.
+
+    Attributes
+    ----------
+    state
+        `paused` stops matching. `active` resumes it.
+    """
 
     model_config = example({"name": "Laptops", "state": "paused"})
 
     state: Literal["active", "paused"] | None = None
-    """`paused` stops matching. `active` resumes it."""
 
 
 class Replay(Model):
-    """The matches to send again."""
+    """The matches to send again.
+
+    Attributes
+    ----------
+    since
+        Number of a match. Later matches are sent again.
+    """
 
     model_config = example({"since": 41})
 
     since: int = Field(ge=0, lt=2**53)
-    """Number of a match. Later matches are sent again."""
 
 
 class Links(Answer):
-    """Addresses of the parts of a subscription."""
+    """Addresses of the parts of a subscription.
+
+    Attributes
+    ----------
+    events
+        All matches as a stream of server-sent events.
+    feed
+        The matches as an Atom feed, with the key for reading.
+    rss
+        The same as RSS.
+    json_feed
+        The same as JSON Feed.
+    """
 
     self: str
     matches: str
     events: str
-    """All matches as a stream of server-sent events."""
     feed: str
-    """The matches as an Atom feed, with the key for reading."""
     rss: str
-    """The same as RSS."""
     json_feed: str
-    """The same as JSON Feed."""
     deliveries: str
 
 
@@ -84,42 +112,57 @@ def _without_secrets(sink: dict[str, Any]) -> dict[str, Any]:
 
 
 class SubscriptionView(Answer):
-    """A subscription, without its secrets."""
+    """A subscription, without its secrets.
+
+    Attributes
+    ----------
+    reason
+        Why the subscription is paused or has ended.
+    definition
+        The fields of the request.
+    query
+        The definition as SPARQL.
+    generation
+        1, and one more after each change of the query.
+    match_count
+        Number of stored matches. 10,000 means 10,000 or more.
+    """
 
     id: str
     name: str
     state: Literal["active", "paused", "unconfirmed", "ended"]
     reason: str | None = None
-    """Why the subscription is paused or has ended."""
     definition: dict[str, Any]
-    """The fields of the request."""
     query: str = Field(examples=[EXAMPLE_QUERY])
-    """The definition as SPARQL."""
     sink: Annotated[dict[str, Any], AfterValidator(_without_secrets)]
     digest: dict[str, Any] | None = None
     quiet_hours: dict[str, Any] | None = None
     created_at: Time
     expires_at: Time | None = None
     generation: int
-    """1, and one more after each change of the query."""
     match_count: int
-    """Number of stored matches. 10,000 means 10,000 or more."""
     last_matched_at: Time | None = None
     links: Links
 
 
 class SubscriptionReceipt(Answer):
-    """A new subscription, with secrets that no later answer contains."""
+    """A new subscription, with secrets that no later answer contains.
+
+    Attributes
+    ----------
+    ticket
+        Gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an earlier
+        request with the same `Idempotency-Key` created the subscription.
+    secret
+        Key of a webhook's signatures.
+    read_key
+        Gives access to the matches only: `?key=gmr_…`.
+    """
 
     id: str
     ticket: str | None = None
-    """Gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an earlier
-    request with the same `Idempotency-Key` created the subscription.
-    """
     secret: str | None = None
-    """Key of a webhook's signatures."""
     read_key: str
-    """Gives access to the matches only: `?key=gmr_…`."""
     expires_at: Time
     links: Links | None = None
 
@@ -131,11 +174,16 @@ class BulkReceipt(Answer):
 
 
 class SubscriptionUpdate(Answer):
-    """A subscription after a change."""
+    """A subscription after a change.
+
+    Attributes
+    ----------
+    secret
+        Key of a new webhook's signatures.
+    """
 
     subscription: SubscriptionView
     secret: str | None = None
-    """Key of a new webhook's signatures."""
 
 
 class SubscriptionsPage(Page):

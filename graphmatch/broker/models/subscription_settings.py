@@ -61,13 +61,19 @@ class NtfySink(_UrlSink):
 
 
 class WebhookSink(_UrlSink):
-    """A webhook."""
+    """A webhook.
+
+    Attributes
+    ----------
+    secret
+        Key of the signatures. The broker creates one if it is missing.
+    format
+        Format of the messages. The default is `json`.
+    """
 
     kind: Literal["webhook"]
     secret: str = Field(default_factory=new_secret, max_length=200)
-    """Key of the signatures. The broker creates one if it is missing."""
     format: Literal["json", "cloudevents"] | None = None
-    """Format of the messages. The default is `json`."""
 
 
 Sink = Annotated[
@@ -76,13 +82,19 @@ Sink = Annotated[
 
 
 class Digest(Model):
-    """Times at which matches are sent together: an interval, or times of the day in a time zone."""
+    """Times at which matches are sent together: an interval, or times of the day in a time zone.
+
+    Attributes
+    ----------
+    every
+        Seconds from one digest to the next, up to 31 days.
+    zone
+        Time zone of `at`.
+    """
 
     every: int | None = Field(None, ge=60, le=31 * 86_400)
-    """Seconds from one digest to the next, up to 31 days."""
     at: list[_Clock] | None = Field(None, min_length=1, max_length=24)
     zone: ZoneInfo = ZoneInfo("UTC")
-    """Time zone of `at`."""
 
     @model_validator(mode="after")
     def _check(self) -> Digest:
@@ -100,22 +112,30 @@ class QuietHours(Model):
 
 
 class SubscriptionSettings(Model):
-    """Settings of a subscription. A missing field means the default, or no change."""
+    """Settings of a subscription. A missing field means the default, or no change.
+
+    Attributes
+    ----------
+    name
+        Name of the subscription in messages.
+    sink
+        Target of matches. The default is a stream of server-sent events (`sse`).
+    expires_in
+        Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
+        The default is 30 days.
+    digest
+        Times at which matches are sent together. `null` removes them.
+    quiet_hours
+        Hours without messages. `null` removes them.
+    """
 
     model_config = ConfigDict(ser_json_timedelta="float")
 
     name: Annotated[str, Field(max_length=200), AfterValidator(_one_line)] | None = None
-    """Name of the subscription in messages."""
     sink: Sink | None = None
-    """Target of matches. The default is a stream of server-sent events (`sse`)."""
     expires_in: Annotated[timedelta, Field(ge=timedelta(0))] | None = None
-    """Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
-    The default is 30 days.
-    """
     digest: Digest | None = None
-    """Times at which matches are sent together. `null` removes them."""
     quiet_hours: QuietHours | None = None
-    """Hours without messages. `null` removes them."""
 
     def columns(self) -> dict[str, Any]:
         """Return the values of the columns that are set, except for the end of the validity."""

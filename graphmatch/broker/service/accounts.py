@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, or_, select, update
 
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError, TooManyRequestsError
-from graphmatch.broker.app.security import ANYBODY, SCOPES, Principal, digest_of, new_secret
+from graphmatch.broker.app.security import SCOPES, Principal, digest_of, new_secret
 from graphmatch.broker.db.subscription_queries import add_usage
 from graphmatch.broker.db.tables import audit, owners, sessions, tokens
 from graphmatch.broker.models.times import millis
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, RowMapping
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
     from graphmatch.broker.service.broker import Broker
 
@@ -47,11 +47,8 @@ class Accounts:
         InvalidRequestError
             If a scope is unknown.
         """
-        if unknown := set(scopes) - SCOPES:
-            what, remedy = (
-                f"no scope is called {min(unknown)!r}",
-                f"Use {', '.join(sorted(SCOPES))}.",
-            )
+        if unknown := {*scopes} - {*SCOPES}:
+            what, remedy = f"no scope is called {min(unknown)!r}", f"Use {', '.join(SCOPES)}."
             raise InvalidRequestError(Problem(what, Place("scopes"), remedy))
         token, now = new_secret("gmk_"), self._now()
         end = None if expires_in is None else millis(self._broker.clock() + expires_in)
@@ -69,12 +66,11 @@ class Accounts:
 
     async def tokens(self, owner: str | None = None) -> Sequence[RowMapping]:
         """Return the tokens of an owner, or of all owners, newest first, without their hashes."""
-        table = tokens.c
-        columns = (table.name, table.scopes, table.created_at, table.expires_at, table.revoked_at)
-        chosen = select(table.id, owners.c.name.label("owner"), *columns).join(owners)
+        columns = (column for column in tokens.c if column.name not in ("owner", "hash"))
+        chosen = select(owners.c.name.label("owner"), *columns).join_from(tokens, owners)
         if owner is not None:
             chosen = chosen.where(owners.c.name == owner)
-        newest = chosen.order_by(table.id.desc()).limit(_LISTED)
+        newest = chosen.order_by(tokens.c.id.desc()).limit(_LISTED)
         return await self._broker.store.read(lambda db: db.execute(newest).mappings().all())
 
     async def revoke_token(self, id: int) -> None:
@@ -91,7 +87,7 @@ class Accounts:
             remedy = "List the tokens to see their ids."
             raise NotFoundError(Problem("no valid token has this id", Place(str(id)), remedy))
 
-    async def principal(self, token: str | None) -> Principal:
+    async def principal(self, token: str) -> Principal:
         """Return the principal of a token.
 
         Raises
@@ -99,21 +95,20 @@ class Accounts:
         NotFoundError
             If the token is unknown, expired or revoked.
         """
-        if token is None:
-            return ANYBODY
         principal = await self._principal(tokens.c.hash == digest_of(token))
         if principal is None:
             raise _invalid_token()
         return principal
 
     async def _principal(self, chosen: ColumnElement[bool]) -> Principal | None:
-        valid = select(tokens.c.owner, tokens.c.scopes).where(chosen, self._valid())
+        valid = self._valid(chosen)
         row = await self._broker.store.read(lambda db: db.execute(valid).one_or_none())
         return None if row is None else Principal(row.owner, frozenset(row.scopes.split()))
 
-    def _valid(self) -> ColumnElement[bool]:
+    def _valid(self, chosen: ColumnElement[bool]) -> Select[Any]:
+        """Return the query of the valid tokens that satisfy a condition."""
         unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self._now())
-        return tokens.c.revoked_at.is_(None) & unexpired
+        return select(tokens).where(chosen, tokens.c.revoked_at.is_(None), unexpired)
 
     def _now(self) -> int:
         return millis(self._broker.clock())
@@ -128,15 +123,13 @@ class Accounts:
         NotFoundError
             If the token is unknown, expired or revoked.
         """
-        id, now = new_secret("gms_"), self._now()
-        valid = select(tokens.c.id).where(tokens.c.hash == digest_of(token), self._valid())
+        id, valid = new_secret("gms_"), self._valid(tokens.c.hash == digest_of(token))
         end = millis(self._broker.clock() + SESSION_DURATION)
 
         def work(db: Connection) -> None:
             number = db.scalar(valid)
             if number is None:
                 raise _invalid_token()
-            db.execute(delete(sessions).where(sessions.c.expires_at <= now))
             row = {"hash": digest_of(id), "token": number, "expires_at": end}
             db.execute(insert(sessions).values(row))
 

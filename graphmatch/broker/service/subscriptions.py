@@ -41,8 +41,8 @@ BATCH_SIZE = 1_000
 _SUBSCRIPTIONS = select(subscriptions)
 _PLACE = Place("subscription")
 _TEXT_KEYS = frozenset({"topics", "words", "not-words", "match"})
-Request: TypeAlias = tuple[Mapping[str, Any], SubscriptionSettings]
-"""The definition and the settings of a new subscription."""
+Request: TypeAlias = tuple[Mapping[str, Any], SubscriptionSettings] | GraphMatchError
+"""The definition and the settings of a new subscription, or the error of its request."""
 Draft: TypeAlias = tuple[dict[str, Any], SubscriptionReceipt] | GraphMatchError
 """The row and the receipt of a new subscription, or its error."""
 IsAllowed: TypeAlias = "Callable[[RowMapping], bool]"
@@ -121,9 +121,11 @@ class Subscriptions:
 
     def _drafts(self, requests: Sequence[Request], by: Principal) -> list[Draft]:
         drafts: list[Draft] = []
-        for definition, settings in requests:
+        for request in requests:
             try:
-                drafts.append(self._draft(definition, settings, by))
+                if isinstance(request, GraphMatchError):
+                    raise request
+                drafts.append(self._draft(*request, by))
             except GraphMatchError as error:
                 drafts.append(error)
         queries = [(str(n), d[0]["query"]) for n, d in enumerate(drafts) if isinstance(d, tuple)]

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from graphmatch.broker.api import system
 from graphmatch.broker.api.dependencies import ApiOptions
+from graphmatch.broker.api.guard import LINE_TYPES
 from graphmatch.broker.api.problems import TYPE
 from graphmatch.broker.app.security import derived_key, digest_of
 from graphmatch.broker.db.store import counted
@@ -612,6 +613,7 @@ def test_generated_requests_conform_to_the_description(tmp_path: Path, examples:
         status_code_conformance,
     )
 
+    schemathesis.serializer.alias(list(LINE_TYPES), "text/plain")
     checks = [
         not_a_server_error,
         content_type_conformance,
@@ -794,7 +796,7 @@ def test_lines_create_subscriptions(live_broker: LiveBroker) -> None:
         json.dumps({"query": "SELECT ?s { ?s"}),
         json.dumps({"words": ["two"], "sink": {"kind": "feed"}}),
     ]
-    said = live_broker.call("POST", "/v1/subscriptions", "\n".join(lines), LINES)
+    said = live_broker.call("POST", "/v1/subscriptions:bulk", "\n".join(lines), LINES)
     assert said.status == 200, said.content
     first, broken, unknown, invalid, last = said.json["subscriptions"]
     ticket = {"Authorization": f"Ticket {first['ticket']}"}
@@ -805,7 +807,9 @@ def test_lines_create_subscriptions(live_broker: LiveBroker) -> None:
     assert (broken["where"]["line"], unknown["where"]["line"]) == (3, 4)
     assert unknown["where"]["item"] == "colour"
     assert invalid["what"]
-    check(live_broker.call("POST", "/v1/subscriptions", "\n", LINES), 422, "0 subscriptions")
+    path = "/v1/subscriptions:bulk"
+    check(live_broker.call("POST", path, "\n", LINES), 422, "0 subscriptions")
+    check(live_broker.call("POST", path, {"query": ALL}), 415)
     several = live_broker.client().subscribe_many([{"topics": ["Energy"]}, {"not_words": 1}])
     assert "ticket" in several[0]
     assert several[1]["status"] == 422
