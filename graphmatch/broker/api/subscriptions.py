@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 router = APIRouter(prefix="/v1")
 _LINES = f'{{"query": "{EXAMPLE_QUERY}"}}\n{{"topics": ["Energy"]}}'
 _BODY = deps.document_body(dict.fromkeys(LINE_TYPES, _LINES))
-_PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
-    "Referrer-Policy": "same-origin",  # With no-referrer, browsers send Origin: null.
-}
+# With the referrer policy no-referrer, browsers send Origin: null.
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "same-origin"}
 
 
 def links_of(id: str, key: str, root: str) -> model.Links:
@@ -175,18 +173,13 @@ _HTML: dict[str, Any] = {"response_class": HTMLResponse}
 
 
 def _page(text: str) -> HTMLResponse:
-    page = "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>graphmatch</title>"
+    head = "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>graphmatch</title>"
     meta = "<meta name='viewport' content='width=device-width'>"
-    style = "<style>body{max-width:30rem;margin:4rem auto;font-family:sans-serif}</style>"
-    return HTMLResponse(f"{page}{meta}{style}<h1>graphmatch</h1>{text}", headers=_PAGE_HEADERS)
+    return HTMLResponse(f"{head}{meta}<h1>graphmatch</h1>{text}", headers=_PAGE_HEADERS)
 
 
-@router.get(
-    "/subscriptions/{id}/confirm", summary="Open the link that confirms an email address", **_HTML
-)
-@router.get(
-    "/subscriptions/{id}/unsubscribe", summary="Open the link that ends a subscription", **_HTML
-)
+@router.get("/subscriptions/{id}/confirm", summary="Show the button that confirms", **_HTML)
+@router.get("/subscriptions/{id}/unsubscribe", summary="Show the button that ends", **_HTML)
 async def open_link(id: deps.Id, by: deps.TheCaller, _: deps.Key = None) -> HTMLResponse:
     """Return a page with a button. The link changes nothing, as programs also open links."""
     action = "Confirm" if by.request.url.path.endswith("/confirm") else "End"
@@ -194,13 +187,11 @@ async def open_link(id: deps.Id, by: deps.TheCaller, _: deps.Key = None) -> HTML
 
 
 @router.post("/subscriptions/{id}/confirm", summary="Confirm an email address", **_HTML)
-@router.post(
-    "/subscriptions/{id}/unsubscribe", summary="Unsubscribe with one click (RFC 8058)", **_HTML
-)
+@router.post("/subscriptions/{id}/unsubscribe", summary="End with one click (RFC 8058)", **_HTML)
 async def follow_link(id: deps.Id, by: deps.TheCaller, key: deps.Key = None) -> HTMLResponse:
     """Confirm or end a subscription with the key of a link in an email."""
     confirms, service = by.request.url.path.endswith("/confirm"), by.api.broker.subscriptions
-    key = key or "none"  # An empty key would fit a missing confirmation.
+    key = key or ""
     try:
         row = await (service.confirm(id, key) if confirms else service.unsubscribe(id, key=key))
     except NotFoundError:

@@ -44,10 +44,9 @@ def remove_usage_of(db: Connection, seqs: Sequence[int]) -> None:
 def pause_subscription(db: Connection, number: int, reason: str, now: int) -> None:
     """Pause an active subscription for a reason that its owner sees, and write an audit line."""
     active = (subscriptions.c.number == number, subscriptions.c.state == "active")
-    id = db.scalar(select(subscriptions.c.id).where(*active))
-    if id is not None:
-        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
-        db.execute(update(subscriptions).where(*active).values(**values))
+    values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
+    paused = update(subscriptions).where(*active).values(values).returning(subscriptions.c.id)
+    if (id := db.scalar(paused)) is not None:
         action = f"subscription paused: {reason}"
         db.execute(insert(audit).values(at=now, action=action, target=id))
 

@@ -45,8 +45,6 @@ Request: TypeAlias = tuple[Mapping[str, Any], SubscriptionSettings] | GraphMatch
 """The definition and the settings of a new subscription, or the error of its request."""
 Draft: TypeAlias = tuple[dict[str, Any], SubscriptionReceipt] | GraphMatchError
 """The row and the receipt of a new subscription, or its error."""
-IsAllowed: TypeAlias = "Callable[[RowMapping], bool]"
-"""Checks that a client may use a subscription, which is given by its row."""
 T = TypeVar("T")
 
 
@@ -156,7 +154,7 @@ class Subscriptions:
             **self._columns(settings),
         }
         if "address" in row["sink"]:
-            row |= _unconfirmed()
+            row |= {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
         shown = {"ticket": ticket, "secret": row["sink"].get("secret")}
         shown["read_key"] = security.read_key(row["ticket"], id)
         return row, SubscriptionReceipt.model_validate(row | shown)
@@ -260,13 +258,13 @@ class Subscriptions:
         sink: dict[str, Any] = values.get("sink", {})
 
         def work(db: Connection) -> None:
-            row, new = _row(db, id, _is_owner(by, ticket)), dict(values)
+            row, new = _row(db, id, lambda row: _is_owner(row, by, ticket)), dict(values)
             if row["state"] == "ended" or ("state" in new and row["state"] == "unconfirmed"):
                 what = f"the subscription is {row['state']}"
                 remedy = "Subscribe again, or open the link in the message that asks for it."
                 raise InvalidRequestError(Problem(what, Place(id), remedy))
             if "address" in sink and sink["address"] != row["sink"].get("address"):
-                new |= _unconfirmed()
+                new |= {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
                 add_delivery(db, row["number"], "confirmation", "smtp:", self._now())
             elif sink and "address" not in sink and row["state"] == "unconfirmed":
                 new["state"] = "active"
@@ -286,10 +284,11 @@ class Subscriptions:
             If the subscription does not exist or the key is wrong.
         """
 
+        def is_allowed(row: RowMapping) -> bool:
+            return bool(key) and security.is_same(key, row["confirmation"] or "")
+
         def work(db: Connection) -> RowMapping:
-            row = _row(
-                db, id, lambda row: bool(key) and security.is_same(key, row["confirmation"] or "")
-            )
+            row = _row(db, id, is_allowed)
             if row["state"] == "unconfirmed":
                 _update(db, row, {"state": "active"})
             return row
@@ -316,7 +315,7 @@ class Subscriptions:
 
         def is_allowed(row: RowMapping) -> bool:
             if key is None:
-                return _is_owner(by, ticket)(row)
+                return _is_owner(row, by, ticket)
             return security.is_same(key, security.derived_key(row["ticket"], id, "unsubscribe"))
 
         def work(db: Connection) -> RowMapping:
@@ -344,13 +343,11 @@ class Subscriptions:
         NotFoundError
             If the subscription does not exist or belongs to another owner.
         """
-        is_owner = _is_owner(by, ticket)
-        return await self._broker.store.read(lambda db: _row(db, id, is_owner, WITH_MATCHES))
 
+        def work(db: Connection) -> RowMapping:
+            return _row(db, id, lambda row: _is_owner(row, by, ticket), WITH_MATCHES)
 
-def _unconfirmed() -> dict[str, Any]:
-    """Return the columns of a subscription whose email address is new."""
-    return {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
+        return await self._broker.store.read(work)
 
 
 def _update(db: Connection, row: RowMapping, values: dict[str, Any]) -> None:
@@ -362,18 +359,18 @@ def _update(db: Connection, row: RowMapping, values: dict[str, Any]) -> None:
     db.execute(update(subscriptions).where(mine).values(**values))
 
 
-def _is_owner(by: Principal, ticket: str | None) -> IsAllowed:
-    """Return the check that a subscription belongs to a principal or to a ticket."""
-    digest = security.digest_of(ticket or "")
-    return lambda row: (
-        secrets.compare_digest(row["ticket"], digest)
-        or by.is_admin
-        or (by.owner is not None and row["owner"] == by.owner)
-    )
+def _is_owner(row: RowMapping, by: Principal, ticket: str | None) -> bool:
+    """Check that a subscription belongs to a principal or to a ticket."""
+    has_ticket = secrets.compare_digest(row["ticket"], security.digest_of(ticket or ""))
+    is_mine = by.owner is not None and row["owner"] == by.owner
+    return has_ticket or is_mine or by.is_admin
 
 
 def _row(
-    db: Connection, id: str, is_allowed: IsAllowed, chosen: Select[Any] = _SUBSCRIPTIONS
+    db: Connection,
+    id: str,
+    is_allowed: Callable[[RowMapping], bool],
+    chosen: Select[Any] = _SUBSCRIPTIONS,
 ) -> RowMapping:
     row = db.execute(chosen.where(subscriptions.c.id == id)).mappings().one_or_none()
     if row is None or not is_allowed(row):
