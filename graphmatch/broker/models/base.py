@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from datetime import datetime
 from typing import Any
 
@@ -12,41 +10,19 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 EXAMPLE_ID = "sub_0123456789abcdef"
 EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
-_SECTION = re.compile(r"\n*^Attributes\n-+\n", re.MULTILINE)
-_ENTRY = re.compile(r"^([\w-]+)\n((?: {4}.+\n?)+)", re.MULTILINE)
 
 Time = datetime
 """A time. Pydantic reads numbers above 2 · 10¹⁰ as milliseconds, as in the store."""
 
 
 class Answer(BaseModel):
-    """A part of an answer.
-
-    The section ``Attributes`` of a docstring gives the descriptions of the fields in the schema.
-    """
+    """A part of an answer."""
 
     model_config = ConfigDict(from_attributes=True, serialize_by_alias=True)
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-        """Return the schema, with the texts of the docstrings."""
-        schema: dict[str, Any] = handler.resolve_ref_schema(handler(core))
-        for base in reversed(cls.__mro__):
-            text, *sections = _SECTION.split(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
-            for name, description in _ENTRY.findall("".join(sections)):
-                schema["properties"][name]["description"] = " ".join(description.split())
-        schema["description"] = text
-        return schema
-
 
 class Page(Answer):
-    """A page of a list.
-
-    Attributes
-    ----------
-    next
-        Address of the next page. The last page has none.
-    """
+    """A page of a list. `next` is the address of the next page; the last page has none."""
 
     next: str | None = None
 

@@ -14,20 +14,9 @@ from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 class QueryDefinition(Model):
     """A query, constraints on attributes, or topics and words. Exactly one of them is needed.
 
-    Attributes
-    ----------
-    query
-        SPARQL.
-    where
-        Constraints on attributes.
-    topics
-        Labels of topics in the ontology.
-    words
-        Words or phrases.
-    not-words
-        Words or phrases that a publication must not contain.
-    match
-        Whether a publication needs all topics and words, or any of them.
+    `query` is SPARQL. `where` has constraints on attributes. `topics` are labels of topics in the
+    ontology, and `words` are words or phrases. A publication must not contain `not-words`. `match`
+    says whether it needs all topics and words, or any of them.
     """
 
     model_config = example({"query": EXAMPLE_QUERY}, {"topics": ["Energy"], "not-words": ["coal"]})
@@ -58,10 +47,7 @@ class SubscriptionRequest(QueryDefinition, SubscriptionSettings):
 class SubscriptionChange(SubscriptionRequest):
     """Changes of a subscription. Fields that are missing keep their values.
 
-    Attributes
-    ----------
-    state
-        `paused` stops matching. `active` resumes it.
+    The state `paused` stops matching, and `active` resumes it.
     """
 
     model_config = example({"name": "Laptops", "state": "paused"})
@@ -70,13 +56,7 @@ class SubscriptionChange(SubscriptionRequest):
 
 
 class Replay(Model):
-    """The matches to send again.
-
-    Attributes
-    ----------
-    since
-        Number of a match. Later matches are sent again.
-    """
+    """The matches to send again: those with a larger number than `since`."""
 
     model_config = example({"since": 41})
 
@@ -86,16 +66,8 @@ class Replay(Model):
 class Links(Answer):
     """Addresses of the parts of a subscription.
 
-    Attributes
-    ----------
-    events
-        All matches as a stream of server-sent events.
-    feed
-        The matches as an Atom feed, with the key for reading.
-    rss
-        The same as RSS.
-    json_feed
-        The same as JSON Feed.
+    `events` has all matches as a stream of server-sent events. `feed` (Atom), `rss` and `json_feed`
+    contain the key for reading.
     """
 
     self: str
@@ -114,18 +86,8 @@ def _without_secrets(sink: dict[str, Any]) -> dict[str, Any]:
 class SubscriptionView(Answer):
     """A subscription, without its secrets.
 
-    Attributes
-    ----------
-    reason
-        Why the subscription is paused or has ended.
-    definition
-        The fields of the request.
-    query
-        The definition as SPARQL.
-    generation
-        1, and one more after each change of the query.
-    match_count
-        Number of stored matches. 10,000 means 10,000 or more.
+    `reason` says why it is paused or has ended. `definition` has the fields of the request, and
+    `query` is their SPARQL. `generation` is 1, and one more after each change of the query.
     """
 
     id: str
@@ -140,7 +102,7 @@ class SubscriptionView(Answer):
     created_at: Time
     expires_at: Time | None = None
     generation: int
-    match_count: int
+    match_count: int = Field(description="Number of stored matches. 10,000 means 10,000 or more.")
     last_matched_at: Time | None = None
     links: Links
 
@@ -148,15 +110,9 @@ class SubscriptionView(Answer):
 class SubscriptionReceipt(Answer):
     """A new subscription, with secrets that no later answer contains.
 
-    Attributes
-    ----------
-    ticket
-        Gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an earlier
-        request with the same `Idempotency-Key` created the subscription.
-    secret
-        Key of a webhook's signatures.
-    read_key
-        Gives access to the matches only: `?key=gmr_…`.
+    `ticket` gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an
+    earlier request with the same `Idempotency-Key` created the subscription. `secret` is the key of
+    a webhook's signatures. `read_key` gives access to the matches only: `?key=gmr_…`.
     """
 
     id: str
@@ -174,13 +130,7 @@ class BulkReceipt(Answer):
 
 
 class SubscriptionUpdate(Answer):
-    """A subscription after a change.
-
-    Attributes
-    ----------
-    secret
-        Key of a new webhook's signatures.
-    """
+    """A subscription after a change. `secret` is the key of a new webhook's signatures."""
 
     subscription: SubscriptionView
     secret: str | None = None

@@ -63,12 +63,8 @@ class NtfySink(_UrlSink):
 class WebhookSink(_UrlSink):
     """A webhook.
 
-    Attributes
-    ----------
-    secret
-        Key of the signatures. The broker creates one if it is missing.
-    format
-        Format of the messages. The default is `json`.
+    `secret` is the key of the signatures. The broker creates one if it is missing. The default of
+    `format` is `json`.
     """
 
     kind: Literal["webhook"]
@@ -84,12 +80,7 @@ Sink = Annotated[
 class Digest(Model):
     """Times at which matches are sent together: an interval, or times of the day in a time zone.
 
-    Attributes
-    ----------
-    every
-        Seconds from one digest to the next, up to 31 days.
-    zone
-        Time zone of `at`.
+    `every` is the number of seconds from one digest to the next, up to 31 days.
     """
 
     every: int | None = Field(None, ge=60, le=31 * 86_400)
@@ -114,19 +105,10 @@ class QuietHours(Model):
 class SubscriptionSettings(Model):
     """Settings of a subscription. A missing field means the default, or no change.
 
-    Attributes
-    ----------
-    name
-        Name of the subscription in messages.
-    sink
-        Target of matches. The default is a stream of server-sent events (`sse`).
-    expires_in
-        Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
-        The default is 30 days.
-    digest
-        Times at which matches are sent together. `null` removes them.
-    quiet_hours
-        Hours without messages. `null` removes them.
+    `name` is used in messages. The default of `sink` is a stream of server-sent events.
+    `expires_in` is the validity in seconds from now, which also renews a subscription. 0 is the
+    longest validity, and the default is 30 days. `digest` has the times at which matches are sent
+    together, and `quiet_hours` the hours without messages. `null` removes them.
     """
 
     model_config = ConfigDict(ser_json_timedelta="float")
