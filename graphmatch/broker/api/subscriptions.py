@@ -21,7 +21,7 @@ from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.models import subscription as model
 from graphmatch.broker.models.base import EXAMPLE_QUERY
 from graphmatch.broker.models.problem import ProblemAnswer
-from graphmatch.broker.service.subscriptions import Request
+from graphmatch.broker.service.subscriptions import CONFIRMATION, Request
 from semantic.errors import GraphMatchError, Place, Problem
 
 if TYPE_CHECKING:
@@ -178,20 +178,18 @@ def _page(text: str) -> HTMLResponse:
     return HTMLResponse(f"{head}{meta}<h1>graphmatch</h1>{text}", headers=_PAGE_HEADERS)
 
 
-@router.get("/subscriptions/{id}/confirm", summary="Show the button that confirms", **_HTML)
-@router.get("/subscriptions/{id}/unsubscribe", summary="Show the button that ends", **_HTML)
-async def open_link(id: deps.Id, by: deps.TheCaller, _: deps.Key = None) -> HTMLResponse:
+@router.get("/subscriptions/{id}/link", summary="Show the button of a link in an email", **_HTML)
+async def open_link(id: deps.Id, key: deps.Key = None) -> HTMLResponse:
     """Return a page with a button. The link changes nothing, as programs also open links."""
-    action = "Confirm" if by.request.url.path.endswith("/confirm") else "End"
+    action = "Confirm" if (key or "").startswith(CONFIRMATION) else "End"
     return _page(f"<form method='post'><button>{action} subscription {escape(id)}</button></form>")
 
 
-@router.post("/subscriptions/{id}/confirm", summary="Confirm an email address", **_HTML)
-@router.post("/subscriptions/{id}/unsubscribe", summary="End with one click (RFC 8058)", **_HTML)
+@router.post("/subscriptions/{id}/link", summary="Do what a link in an email offers", **_HTML)
 async def follow_link(id: deps.Id, by: deps.TheCaller, key: deps.Key = None) -> HTMLResponse:
-    """Confirm or end a subscription with the key of a link in an email."""
-    confirms, service = by.request.url.path.endswith("/confirm"), by.api.broker.subscriptions
-    key = key or ""
+    """Confirm an email address, or end a subscription with one click (RFC 8058)."""
+    key, service = key or "", by.api.broker.subscriptions
+    confirms = key.startswith(CONFIRMATION)
     try:
         row = await (service.confirm(id, key) if confirms else service.unsubscribe(id, key=key))
     except NotFoundError:

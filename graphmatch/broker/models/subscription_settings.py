@@ -6,6 +6,7 @@ quiet hours delay matches (`send_at`). They drop none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -20,11 +21,19 @@ PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
 """Kinds of sinks that the broker sends matches to. Clients fetch the matches of the others."""
 
 
+_NAME = r'[^\s\x00-\x1f\x7f-\x9f@<>",;:\\()\[\]]+'
+
+
+def _mailbox(text: str) -> str:
+    if re.fullmatch(f"{_NAME}@{_NAME}", text) is None:
+        raise ValueError("not an email address")
+    return text
+
+
 def _one_line(text: str) -> str | None:
     return " ".join(text.split()) or None
 
 
-_NAME = r'[^\s\x00-\x1f\x7f-\x9f@<>",;:\\()\[\]]+'
 _Clock = Annotated[str, Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["08:00"])]
 
 
@@ -38,7 +47,7 @@ class EmailSink(Answer, extra="forbid"):
     """An email address. Its owner must confirm it."""
 
     kind: Literal["email"]
-    address: str = Field(max_length=254, pattern=f"^{_NAME}@{_NAME}$")
+    address: Annotated[str, Field(max_length=254), AfterValidator(_mailbox)]
     include_reasons: bool | None = None
 
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 1_000
 """Number of subscriptions that are created in one transaction."""
+CONFIRMATION = "gmc_"
+"""Start of the keys that confirm email addresses."""
 _SUBSCRIPTIONS = select(subscriptions)
 _PLACE = Place("subscription")
 _TEXT_KEYS = frozenset({"topics", "words", "not-words", "match"})
@@ -154,7 +156,7 @@ class Subscriptions:
             **self._columns(settings),
         }
         if "address" in row["sink"]:
-            row |= {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
+            row |= {"state": "unconfirmed", "confirmation": security.new_secret(CONFIRMATION)}
         shown = {"ticket": ticket, "secret": row["sink"].get("secret")}
         shown["read_key"] = security.read_key(row["ticket"], id)
         return row, SubscriptionReceipt.model_validate(row | shown)
@@ -264,7 +266,7 @@ class Subscriptions:
                 remedy = "Subscribe again, or open the link in the message that asks for it."
                 raise InvalidRequestError(Problem(what, Place(id), remedy))
             if "address" in sink and sink["address"] != row["sink"].get("address"):
-                new |= {"state": "unconfirmed", "confirmation": security.new_secret("gmc_")}
+                new |= {"state": "unconfirmed", "confirmation": security.new_secret(CONFIRMATION)}
                 add_delivery(db, row["number"], "confirmation", "smtp:", self._now())
             elif sink and "address" not in sink and row["state"] == "unconfirmed":
                 new["state"] = "active"

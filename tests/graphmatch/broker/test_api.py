@@ -323,8 +323,7 @@ def test_objects_of_other_owners_are_not_found(public: LiveBroker) -> None:
     }
     others_ = [
         ("DELETE", "/v1/tokens/{number}"),  # Administrators may use it.
-        ("GET", "/v1/subscriptions/{id}/confirm"),  # They show a button to all clients.
-        ("GET", "/v1/subscriptions/{id}/unsubscribe"),
+        ("GET", "/v1/subscriptions/{id}/link"),  # It shows a button to all clients.
         ("GET", "/v1/publications/{seq}/facts"),  # All subscribers may use it.
         ("POST", "/v1/publications/{seq}/query"),
         ("GET", "/v1/feeds/{id}"),  # All who may manage feeds may use it.
@@ -1004,12 +1003,12 @@ def test_a_link_unsubscribes_with_one_click(live_broker: LiveBroker) -> None:
     ticket = {"Authorization": f"Ticket {made['ticket']}"}
     key = derived_key(digest_of(made["ticket"]), made["id"], "unsubscribe")
     path = f"/v1/subscriptions/{made['id']}"
-    link = f"{path}/unsubscribe?key={key}"
+    link = f"{path}/link?key={key}"
     page = live_broker.call("GET", link)
     assert "<form method='post'>" in page.text
     assert page.headers["referrer-policy"] == "same-origin"
     assert live_broker.call("GET", path, headers=ticket).json["state"] == "active"
-    check(live_broker.call("POST", f"{path}/unsubscribe?key=gmu_no"), 404)
+    check(live_broker.call("POST", f"{path}/link?key=gmu_no"), 404)
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     said = live_broker.call("POST", link, "List-Unsubscribe=One-Click", form)
     assert (said.status, "has ended" in said.text) == (200, True)
@@ -1022,8 +1021,9 @@ def test_an_email_address_is_confirmed(live_broker: LiveBroker) -> None:
     ticket = {"Authorization": f"Ticket {made['ticket']}"}
     path = f"/v1/subscriptions/{made['id']}"
     assert live_broker.call("GET", path, headers=ticket).json["state"] == "unconfirmed"
-    check(live_broker.call("POST", f"{path}/confirm?key=no"), 404)
+    check(live_broker.call("POST", f"{path}/link?key=gmc_no"), 404)
     mine = select(subscriptions.c.confirmation).where(subscriptions.c.id == made["id"])
     key = live_broker.read(lambda db: db.scalar(mine))
-    assert live_broker.call("POST", f"{path}/confirm?key={key}").status == 200
+    assert "Confirm" in live_broker.call("GET", f"{path}/link?key={key}").text
+    assert live_broker.call("POST", f"{path}/link?key={key}").status == 200
     assert live_broker.call("GET", path, headers=ticket).json["state"] == "active"

@@ -151,7 +151,7 @@ async def test_an_email_can_be_unsubscribed_with_one_click(
         await broker.publish("a")
         await until(lambda: len(server.mails) == 1)
         [row], [mail] = await broker.rows(subscriptions), mails(server)
-        url = f"{ROOT}/v1/subscriptions/{id}/unsubscribe?key="
+        url = f"{ROOT}/v1/subscriptions/{id}/link?key="
         url += derived_key(row["ticket"], id, "unsubscribe")
         assert mail["List-Unsubscribe"] == f"<{url}>"
         assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -175,7 +175,7 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
 
         await until(done)
         [mail] = mails(server)
-        url = f"{ROOT}/v1/subscriptions/{created.id}/confirm?key={subscription['confirmation']}"
+        url = f"{ROOT}/v1/subscriptions/{created.id}/link?key={subscription['confirmation']}"
         assert url in mail.get_content()
         assert "Soup" not in server.mails[0].decode()  # A stranger may have chosen the name.
         assert [row["state"] for row in await broker.rows(deliveries)] == ["delivered", "failed"]
