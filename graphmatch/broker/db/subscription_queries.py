@@ -54,9 +54,7 @@ def pause_subscription(db: Connection, number: int, reason: str, now: int) -> No
 def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:
     """End a subscription: engines remove it, and its ticket only allows reading."""
     values = {"state": "ended", "reason": reason, "expires_at": now}
-    values["change"] = counted(db, "change")
     alive = (subscriptions.c.number == number, subscriptions.c.state != "ended")
-    ended = update(subscriptions).where(*alive).values(values).returning(subscriptions.c.owner)
-    row = db.execute(ended).one_or_none()
-    if row is not None:
-        add_usage(db, row[0], subscriptions=-1)
+    ended = update(subscriptions).where(*alive).values(change=counted(db, "change"), **values)
+    for owner in db.scalars(ended.returning(subscriptions.c.owner)).all():
+        add_usage(db, owner, subscriptions=-1)

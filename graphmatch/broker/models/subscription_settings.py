@@ -138,9 +138,9 @@ class SubscriptionSettings(Model):
 
 def default_name(definition: Mapping[str, Any]) -> str:
     """Return the default name of a subscription: its topics and words."""
-    values = [definition.get("topics") or [], definition.get("words") or []]
-    lists = [value if isinstance(value, list) else [value] for value in values]
-    name = _one_line(", ".join(str(word) for words in lists for word in words))
+    values = [definition.get(key) or [] for key in ("topics", "words")]
+    texts = [text for value in values for text in ([value] if isinstance(value, str) else value)]
+    name = _one_line(", ".join(map(str, texts)))
     return (name or "subscription")[:200]
 
 

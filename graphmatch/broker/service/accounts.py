@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from graphmatch.broker.service.broker import Broker
 
 SESSION_DURATION = timedelta(hours=12)
-_LISTED = 1_000
-_FULL_SECONDS = 3600.0
 
 
 class Accounts:
@@ -70,7 +68,7 @@ class Accounts:
         chosen = select(owners.c.name.label("owner"), *columns).join_from(tokens, owners)
         if owner is not None:
             chosen = chosen.where(owners.c.name == owner)
-        newest = chosen.order_by(tokens.c.id.desc()).limit(_LISTED)
+        newest = chosen.order_by(tokens.c.id.desc()).limit(1_000)
         return await self._broker.store.read(lambda db: db.execute(newest).mappings().all())
 
     async def revoke_token(self, id: int) -> None:
@@ -161,7 +159,8 @@ class Accounts:
             what = f"more than {limit:,} bytes of publications are stored for this owner"
             days = self._broker.limits.retention.days
             remedy = f"Wait until old ones are deleted, {days} days after they came."
-            raise TooManyRequestsError(Problem(what, Place("publications"), remedy), _FULL_SECONDS)
+            problem = Problem(what, Place("publications"), remedy)
+            raise TooManyRequestsError(problem, retry_after=3600)
 
     async def note(self, action: str, target: str | None = None, actor: str | None = None) -> None:
         """Write a line to the audit log."""

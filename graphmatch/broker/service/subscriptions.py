@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import insert, select, update
@@ -56,7 +56,6 @@ class Subscriptions:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._checker = Backtester(broker.engine)
-        self._check_url = lru_cache(1_000)(lambda url: checked_url(url, broker.allowed_networks))
 
     # -- create -----------------------------------------------------------------------------
 
@@ -168,7 +167,7 @@ class Subscriptions:
         if "secret" in sink:
             key_of(sink["secret"])
         if "url" in sink:
-            self._check_url(sink["url"])
+            checked_url(sink["url"], self._broker.allowed_networks)
         if (validity := settings.expires_in) is not None:
             longest = self._broker.limits.longest_validity
             if validity > longest:
@@ -250,8 +249,7 @@ class Subscriptions:
         """
         values, definition = self._columns(change), change.definition()
         if definition is not None:
-            request = (definition, SubscriptionSettings())
-            [draft] = await asyncio.to_thread(self._drafts, [request], by)
+            [draft] = await asyncio.to_thread(self._drafts, [(definition, change)], by)
             if isinstance(draft, GraphMatchError):
                 raise draft
             values |= {key: draft[0][key] for key in ("definition", "query")}
