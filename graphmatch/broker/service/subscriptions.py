@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import insert, select, update
 
-from graphmatch.broker.app import security
+import graphmatch.broker.app.security as security
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import ANYBODY, Principal
 from graphmatch.broker.db.delivery_queries import add_delivery
@@ -260,8 +260,8 @@ class Subscriptions:
         def work(db: Connection) -> None:
             row, new = _row(db, id, lambda row: _is_owner(row, by, ticket)), dict(values)
             if row["state"] == "ended" or ("state" in new and row["state"] == "unconfirmed"):
-                what = f"the subscription is {row['state']}"
-                remedy = "Subscribe again, or open the link in the message that asks for it."
+                what = "the subscription has ended, or its email address is not confirmed"
+                remedy = "Subscribe again, or open the link in the message to that address."
                 raise InvalidRequestError(Problem(what, Place(id), remedy))
             if "address" in sink and sink["address"] != row["sink"].get("address"):
                 new |= {"state": "unconfirmed", "confirmation": security.new_secret(CONFIRMATION)}
