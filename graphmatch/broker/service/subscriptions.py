@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import insert, select, update
@@ -56,6 +56,7 @@ class Subscriptions:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._checker = Backtester(broker.engine)
+        self._check_url = lru_cache(1_000)(lambda url: checked_url(url, broker.allowed_networks))
 
     # -- create -----------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class Subscriptions:
         if "secret" in sink:
             key_of(sink["secret"])
         if "url" in sink:
-            checked_url(sink["url"], self._broker.allowed_networks)
+            self._check_url(sink["url"])
         if (validity := settings.expires_in) is not None:
             longest = self._broker.limits.longest_validity
             if validity > longest:
