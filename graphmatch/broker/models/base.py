@@ -38,11 +38,11 @@ class Model(Answer):
         """Refuse values that the database cannot store."""
         try:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-            text.encode()
+            is_valid = bool(text.encode()) and r"\u0000" not in text.replace(r"\\", "")
         except (ValueError, RecursionError):
-            raise ValueError("half a character, or no number of JSON") from None
-        if r"\u0000" in text.replace(r"\\", ""):
-            raise ValueError("a NUL (U+0000)")
+            is_valid = False
+        if not is_valid:
+            raise ValueError("a lone surrogate, NUL or invalid number")
         return value
 
 
