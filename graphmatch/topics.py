@@ -127,7 +127,7 @@ class Topics:
             If there is neither a topic nor a word, if one is empty, if a word has no letter and no
             digit, or if the ontology has no such topic or several.
         """
-        place = Place(self.name)
+        place = Place(self.name or "topics")
         if not (self.topics or self.words):
             what, remedy = "no topic and no word is given", "Give at least one."
             raise SubscriptionError(Problem(what, place, remedy))

@@ -38,7 +38,7 @@ from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.broker.db.store import Store, counted
 from graphmatch.broker.db.tables import subscriptions
-from graphmatch.broker.models.subscription_settings import checked_sink
+from graphmatch.broker.models.subscription_settings import WebhookSink
 from graphmatch.console import CommandConsole
 
 RATE = 100
@@ -98,7 +98,7 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
         rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds} | more)
     async with _receiver() as (url, got):
         few = folder / "few.db"
-        sink, _ = checked_sink({"kind": "webhook", "url": url})
+        sink = WebhookSink(kind="webhook", url=url).model_dump(exclude_none=True)
         _fill(few, ["ASK { ?s a <urn:C> }"] * MATCHES, sink)
         async with _served(few, "--allow", "127.0.0.0/8") as service:
             documents = [f"<urn:a{n}> a <urn:C> .".encode() for n in range(events)]

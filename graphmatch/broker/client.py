@@ -181,7 +181,7 @@ class Client:
         """Create subscriptions; return the receipt or the problem of each in order."""
         lines = "\n".join(json.dumps(_fields(one)) for one in requests)
         headers = {"Content-Type": "application/x-ndjson"}
-        answer = self._json("POST", "/v1/subscriptions", content=lines, headers=headers)
+        answer = self._json("POST", "/v1/subscriptions:bulk", content=lines, headers=headers)
         return list(answer["subscriptions"])
 
     def subscription(self, id: str, ticket: str | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from graphmatch.broker.api.dependencies import Number, TheCaller
 from graphmatch.broker.models.account import TokenReceipt, TokenRequest, TokenView
@@ -40,14 +40,3 @@ async def revoke_token(number: Number, by: TheCaller) -> Response:
     await by.api.broker.accounts.revoke_token(number)
     await by.api.broker.accounts.note("revoked", f"token {number}", by.name)
     return Response(status_code=204)
-
-
-@router.delete("/owners/{owner}/tokens", summary="Revoke all tokens of an owner (admin)")
-async def revoke_tokens(
-    owner: Annotated[str, Path(max_length=100)], by: TheCaller
-) -> dict[str, int]:
-    """Make all tokens of an owner invalid; return their number as `revoked`."""
-    by.check("admin", open=False)
-    revoked = await by.api.broker.accounts.revoke_tokens(owner)
-    await by.api.broker.accounts.note("revoked", owner, by.name)
-    return {"revoked": revoked}

@@ -8,8 +8,7 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 
-SCOPES = frozenset({"publish", "subscribe", "feeds", "admin"})
-_SECRET_BYTES = 32
+SCOPES = ("publish", "subscribe", "feeds", "admin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def digest_of(secret: str) -> bytes:
 
 def new_secret(prefix: str) -> str:
     """Return a new token, ticket, session id or key: a prefix and 32 random bytes."""
-    return prefix + secrets.token_urlsafe(_SECRET_BYTES)
+    return prefix + secrets.token_urlsafe(32)
 
 
 def is_same(key: str, expected: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, insert, select, update
 
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.tables import audit, deliveries, publications, subscriptions, usage
+from graphmatch.broker.db.tables import audit, publications, subscriptions, usage
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -44,10 +44,9 @@ def remove_usage_of(db: Connection, seqs: Sequence[int]) -> None:
 def pause_subscription(db: Connection, number: int, reason: str, now: int) -> None:
     """Pause an active subscription for a reason that its owner sees, and write an audit line."""
     active = (subscriptions.c.number == number, subscriptions.c.state == "active")
-    id = db.scalar(select(subscriptions.c.id).where(*active))
-    if id is not None:
-        values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
-        db.execute(update(subscriptions).where(*active).values(**values))
+    values = {"state": "paused", "reason": reason, "change": counted(db, "change")}
+    paused = update(subscriptions).where(*active).values(values).returning(subscriptions.c.id)
+    if (id := db.scalar(paused)) is not None:
         action = f"subscription paused: {reason}"
         db.execute(insert(audit).values(at=now, action=action, target=id))
 
@@ -55,19 +54,7 @@ def pause_subscription(db: Connection, number: int, reason: str, now: int) -> No
 def end_subscription(db: Connection, number: int, reason: str, now: int) -> None:
     """End a subscription: engines remove it, and its ticket only allows reading."""
     values = {"state": "ended", "reason": reason, "expires_at": now}
-    values["change"] = counted(db, "change")
     alive = (subscriptions.c.number == number, subscriptions.c.state != "ended")
-    ended = update(subscriptions).where(*alive).values(values).returning(subscriptions.c.owner)
-    row = db.execute(ended).one_or_none()
-    if row is not None:
-        add_usage(db, row[0], subscriptions=-1)
-
-
-def confirm_sinks(db: Connection, numbers: Sequence[int], now: int) -> None:
-    """Insert the deliveries that ask for the confirmation of new email sinks."""
-    if numbers:
-        first = counted(db, "delivery", len(numbers)) - len(numbers) + 1
-        same = {"kind": "confirmation", "host": "smtp:", "state": "waiting", "attempt": 0}
-        same |= {"due_at": now, "created_at": now}
-        rows = [{"id": id, "subscription": n, **same} for id, n in enumerate(numbers, first)]
-        db.execute(insert(deliveries), rows)
+    ended = update(subscriptions).where(*alive).values(change=counted(db, "change"), **values)
+    for owner in db.scalars(ended.returning(subscriptions.c.owner)).all():
+        add_usage(db, owner, subscriptions=-1)

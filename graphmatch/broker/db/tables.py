@@ -9,45 +9,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    literal_column,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import JSON, BigInteger, Boolean, Column, ForeignKey, Integer, LargeBinary, Text
 
+# SQLite numbers rows of the type INTEGER only.
 _SEQUENCE = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite numbers rows of the type INTEGER only."""
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _table(name: str, *columns: Column[Any]) -> Table:
-    return Table(name, metadata, *columns)
+def _table(name: str, *columns: Column[Any]) -> sa.Table:
+    return sa.Table(name, metadata, *columns)
 
 
 def _partial_index(name: str, condition: str, *columns: Column[Any]) -> None:
     """Create an index of the rows that satisfy a condition."""
-    where = text(condition)
-    Index(name, *columns, sqlite_where=where, postgresql_where=where)
+    where = sa.text(condition)
+    sa.Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
+# Counters, see `COUNTERS`.
 sequences = _table(
     "sequences",
     Column("key", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
+# Keys of `sequences`; `change` counts the changes of subscriptions.
 COUNTERS = ("publication", "match", "delivery", "change")
-"""Keys of `sequences`; ``change`` counts the changes of subscriptions."""
 
 owners = _table(
     "owners",
@@ -56,6 +44,7 @@ owners = _table(
     Column("created_at", BigInteger, nullable=False),
 )
 
+# API tokens. `hash` is the SHA-256 of the token; spaces separate the scopes.
 tokens = _table(
     "tokens",
     Column("id", _SEQUENCE, primary_key=True),
@@ -67,28 +56,34 @@ tokens = _table(
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
 )
-"""API tokens. ``hash`` is the SHA-256 of the token; spaces separate the scopes."""
 
+# Usage of each owner; 0 stands for all clients without a token.
+#
+# `subscriptions` is the number of those that have not ended. `stored_bytes` is the size of the
+# stored publications that came over HTTP.
 usage = _table(
     "usage",
     Column("owner", BigInteger, primary_key=True, autoincrement=False),
     Column("subscriptions", BigInteger, nullable=False),
     Column("stored_bytes", BigInteger, nullable=False),
 )
-"""Usage of each owner; 0 stands for all clients without a token.
 
-``subscriptions`` is the number of those that have not ended. ``stored_bytes`` is the size of the
-stored publications that came over HTTP.
-"""
-
+# Sessions of the web page. `hash` is the SHA-256 of the session's random id.
 sessions = _table(
     "sessions",
     Column("hash", LargeBinary, primary_key=True),
     Column("token", ForeignKey("tokens.id"), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
 )
-"""Sessions of the web page. ``hash`` is the SHA-256 of the session's random id."""
 
+# Subscriptions, including those that have ended.
+#
+# `definition` is the request (SPARQL, attributes, or topics and words) and `query` its SPARQL.
+#
+# `ticket` is the SHA-256 of the ticket. `state` is `active`, `paused`, `unconfirmed`
+# (email) or `ended`. `confirmation` is the random key in the link that confirms an email sink.
+# `change` is the value of the counter at the last change. Engines use it to catch up. A
+# subscription does not see publications up to `after_publication`.
 subscriptions = _table(
     "subscriptions",
     Column("number", _SEQUENCE, primary_key=True),
@@ -111,16 +106,8 @@ subscriptions = _table(
     Column("change", BigInteger, nullable=False, index=True),
     Column("after_publication", BigInteger, nullable=False),
 )
-"""Subscriptions, including those that have ended.
 
-``definition`` is the request (SPARQL, attributes, or topics and words) and ``query`` its SPARQL.
-
-``ticket`` is the SHA-256 of the ticket. ``state`` is ``active``, ``paused``, ``unconfirmed``
-(email) or ``ended``. ``confirmation`` is the random key in the link that confirms an email sink.
-``change`` is the value of the counter at the last change. Engines use it to catch up. A
-subscription does not see publications up to ``after_publication``.
-"""
-
+# The log of acknowledged publications. `data` is N-Triples, `hash` its SHA-256.
 publications = _table(
     "publications",
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
@@ -137,9 +124,9 @@ publications = _table(
     Column("matched_at", BigInteger),
     Column("problem", Text),
 )
-"""The log of acknowledged publications. ``data`` is N-Triples, ``hash`` its SHA-256."""
 _partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
 
+# Responses to requests with an `Idempotency-Key`.
 idempotency_keys = _table(
     "idempotency_keys",
     Column("owner", BigInteger, primary_key=True),
@@ -148,8 +135,10 @@ idempotency_keys = _table(
     Column("response", JSON, nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
 )
-"""Responses to requests with an ``Idempotency-Key``."""
 
+# Matches.
+#
+# `solutions` is JSON with terms in N-Triples. `truncated` means that some of them are missing.
 matches = _table(
     "matches",
     Column("seq", _SEQUENCE, primary_key=True),
@@ -162,13 +151,14 @@ matches = _table(
     Column("matched_at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),
 )
-"""Matches.
-
-``solutions`` is JSON with terms in N-Triples. ``truncated`` means that some of them are missing.
-"""
-Index("matches_subscription", matches.c.subscription, matches.c.seq)
+sa.Index("matches_subscription", matches.c.subscription, matches.c.seq)
 _partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
 
+# The outbox.
+#
+# `kind` is `match`, `digest`, `confirmation`, `expiring`, `expired` or `disabled`;
+# `state` is `waiting`, `delivered` or `failed`. `callback` is the receiver of a delivery of
+# the WebSub hub.
 deliveries = _table(
     "deliveries",
     Column("id", _SEQUENCE, primary_key=True),
@@ -185,19 +175,17 @@ deliveries = _table(
     Column("status", Integer),
     Column("error", Text),
 )
-"""The outbox.
-
-``kind`` is ``match``, ``digest``, ``confirmation``, ``expiring``, ``expired`` or ``disabled``;
-``state`` is ``waiting``, ``delivered`` or ``failed``. ``callback`` is the receiver of a delivery of
-the WebSub hub.
-"""
-WAITING = deliveries.c.state == literal_column("'waiting'")
-"""Written out: SQLite uses the indexes below for a value that it sees, not for a parameter."""
+# Written out: SQLite uses the indexes below for a value that it sees, not for a parameter.
+WAITING = deliveries.c.state == sa.literal_column("'waiting'")
 _partial_index("deliveries_due", "state = 'waiting'", deliveries.c.host, deliveries.c.due_at)
 _partial_index("deliveries_open", "state = 'waiting'", deliveries.c.subscription)
-Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
+sa.Index("deliveries_subscription", deliveries.c.subscription, deliveries.c.id)
 _partial_index("deliveries_callback", "callback IS NOT NULL", deliveries.c.callback)
 
+# Callbacks to which the WebSub hub sends match feeds.
+#
+# `key` is a digest of topic and callback, which are too long for an index. `version` is the
+# version of the feed that was sent last, and `pending` a request that is not yet verified.
 websub_callbacks = _table(
     "websub_callbacks",
     Column("id", _SEQUENCE, primary_key=True),
@@ -210,12 +198,8 @@ websub_callbacks = _table(
     Column("version", BigInteger),
     Column("pending", JSON),
 )
-"""Callbacks to which the WebSub hub sends match feeds.
 
-``key`` is a digest of topic and callback, which are too long for an index. ``version`` is the
-version of the feed that was sent last, and ``pending`` a request that is not yet verified.
-"""
-
+# One circuit breaker for each host.
 circuit_breakers = _table(
     "circuit_breakers",
     Column("host", Text, primary_key=True),
@@ -223,8 +207,8 @@ circuit_breakers = _table(
     Column("open_until", BigInteger),
     Column("last_at", BigInteger, nullable=False),
 )
-"""One circuit breaker for each host."""
 
+# Polled feeds. `state` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON.
 feeds = _table(
     "feeds",
     Column("id", _SEQUENCE, primary_key=True),
@@ -233,8 +217,8 @@ feeds = _table(
     Column("state", JSON, nullable=False),
     Column("created_at", BigInteger, nullable=False),
 )
-"""Polled feeds. ``state`` is a `graphmatch.broker.feeds.feed_store.Feed` in JSON."""
 
+# Versions of items that were published, and when the feed last contained them.
 feed_items = _table(
     "feed_items",
     Column("feed", ForeignKey("feeds.id"), primary_key=True),
@@ -242,8 +226,8 @@ feed_items = _table(
     Column("version", LargeBinary, primary_key=True),
     Column("at", BigInteger, nullable=False),
 )
-"""Versions of items that were published, and when the feed last contained them."""
 
+# Administrative actions, refusals and failures.
 audit = _table(
     "audit",
     Column("seq", _SEQUENCE, primary_key=True),
@@ -252,15 +236,15 @@ audit = _table(
     Column("target", Text),
     Column("actor", Text),
 )
-"""Administrative actions, refusals and failures."""
 
+# Items that an owner has read on the web page.
 read_items = _table(
     "read_items",
     Column("publication", ForeignKey("publications.seq", ondelete="CASCADE"), primary_key=True),
     Column("owner", ForeignKey("owners.id"), primary_key=True),
 )
-"""Items that an owner has read on the web page."""
 
+# Records that a background task could not process in three attempts.
 dead_letters = _table(
     "dead_letters",
     Column("id", _SEQUENCE, primary_key=True),
@@ -269,12 +253,11 @@ dead_letters = _table(
     Column("error", Text, nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
 )
-"""Records that a background task could not process in three attempts."""
 
+# The next offset to read of each Kafka partition.
 kafka_offsets = _table(
     "kafka_offsets",
     Column("topic", Text, primary_key=True),
     Column("partition", Integer, primary_key=True),
     Column("offset", BigInteger, nullable=False),
 )
-"""The next offset to read of each Kafka partition."""

@@ -12,12 +12,8 @@ from graphmatch.broker.models.base import Answer, Model, Time, example
 class TokenRequest(Model):
     """A new API token.
 
-    Attributes
-    ----------
-    owner
-        Name of the owner. The broker creates the owner if needed.
-    expires_in
-        Validity in seconds. By default, the token never expires.
+    The broker creates the owner if needed. `expires_in` is the validity in seconds. By default, the
+    token never expires.
     """
 
     model_config = example({"owner": "shop", "scopes": ["publish"], "name": "till"})

@@ -2,59 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
-import re
+import json
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, field_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from graphmatch.broker.models.texts import is_text
-from graphmatch.broker.models.times import time_of
-
-EXAMPLE_ID, EXAMPLE_TIME = "sub_0123456789abcdef", "2026-01-02T03:04:05Z"
+EXAMPLE_ID = "sub_0123456789abcdef"
 EXAMPLE_QUERY = "SELECT ?offer WHERE { ?offer a <urn:example:Laptop> }"
-_SECTION = re.compile(r"\n*^Attributes\n-+\n", re.MULTILINE)
-_ENTRY = re.compile(r"^([\w-]+)\n((?: {4}.+\n?)+)", re.MULTILINE)
 
-Time = Annotated[
-    datetime, BeforeValidator(lambda time: time_of(time) if isinstance(time, int) else time)
-]
-"""A time. A number is a time of the store, in milliseconds."""
+Time = datetime
+"""A time. Pydantic reads numbers above 2 · 10¹⁰ as milliseconds, as in the store."""
 
 
 class Answer(BaseModel):
-    """A part of an answer.
-
-    The section ``Attributes`` of a docstring gives the descriptions of the fields in the schema.
-    """
+    """A part of an answer."""
 
     model_config = ConfigDict(from_attributes=True, serialize_by_alias=True)
 
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the schema, with the texts of the docstrings."""
-        schema = handler.resolve_ref_schema(handler(core))
-        for base in reversed(cls.__mro__):
-            text, *sections = _SECTION.split(inspect.cleandoc(base.__dict__.get("__doc__") or ""))
-            for name, description in _ENTRY.findall("".join(sections)):
-                schema["properties"][name]["description"] = " ".join(description.split())
-        schema["description"] = text
-        return schema
-
 
 class Page(Answer):
-    """A page of a list.
-
-    Attributes
-    ----------
-    next
-        Address of the next page. The last page has none.
-    """
+    """A page of a list. `next` is the address of the next page; the last page has none."""
 
     next: str | None = None
 
@@ -67,8 +35,14 @@ class Model(Answer):
     @field_validator("*", mode="before")
     @classmethod
     def _check_texts(cls, value: Any) -> Any:
-        if not is_text(value):
-            raise ValueError("a NUL (U+0000), half a character, or no number of JSON")
+        """Refuse values that the database cannot store."""
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+            is_valid = bool(text.encode()) and r"\u0000" not in text.replace(r"\\", "")
+        except (ValueError, RecursionError):
+            is_valid = False
+        if not is_valid:
+            raise ValueError("a lone surrogate, NUL or invalid number")
         return value
 
 

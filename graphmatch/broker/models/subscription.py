@@ -2,79 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from graphmatch.broker.models.base import (
-    EXAMPLE_ID,
-    EXAMPLE_QUERY,
-    Answer,
-    Model,
-    Page,
-    Time,
-    example,
-)
+from graphmatch.broker.models.base import EXAMPLE_QUERY, Answer, Model, Page, Time, example
 from graphmatch.broker.models.problem import ProblemAnswer
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-
-
-class Sink(Model):
-    """The target of matches. Clients of `sse` and `feed` fetch them, all others receive them.
-
-    Attributes
-    ----------
-    url
-        Address of a webhook, an inbox or an ntfy topic.
-    address
-        Email address.
-    token
-        Access token of ntfy.
-    secret
-        Key of a webhook's signatures. The broker creates one if it is missing.
-    include_reasons
-        Whether messages contain the reasons of matches.
-    format
-        Format of a webhook's messages. The default is `json`.
-    """
-
-    kind: Literal["webhook", "sse", "inbox", "feed", "email", "ntfy"]
-    url: str | None = Field(None, max_length=2000)
-    address: str | None = Field(None, max_length=254)
-    token: str | None = Field(None, max_length=1000)
-    secret: str | None = Field(None, max_length=200)
-    include_reasons: bool | None = None
-    format: Literal["json", "cloudevents"] | None = None
 
 
 class QueryDefinition(Model):
     """A query, constraints on attributes, or topics and words. Exactly one of them is needed.
 
-    Attributes
-    ----------
-    query
-        SPARQL.
-    where
-        Constraints on attributes.
-    topics
-        Labels of topics in the ontology.
-    words
-        Words or phrases.
-    not-words
-        Words or phrases that a publication must not contain.
-    match
-        Whether a publication needs all topics and words, or any of them.
+    `query` is SPARQL. `where` has constraints on attributes. `topics` are labels of topics in the
+    ontology, and `words` are words or phrases. A publication must not contain `not-words`. `match`
+    says whether it needs all topics and words, or any of them.
     """
 
     model_config = example({"query": EXAMPLE_QUERY}, {"topics": ["Energy"], "not-words": ["coal"]})
 
     query: str | None = None
-    where: dict[str, Any] | list[Any] | None = Field(None, examples=[{"price": {"<": 500}}])
+    where: dict[str, Any] | list[Any] | None = Field(default=None, examples=[{"price": {"<": 500}}])
     topics: list[str] | str | None = None
     words: list[str] | str | None = None
-    not_words: list[str] | str | None = Field(None, alias="not-words")
+    not_words: list[str] | str | None = Field(default=None, alias="not-words")
     match: Literal["all", "any"] | None = None
 
     def definition(self) -> dict[str, Any] | None:
@@ -83,70 +34,29 @@ class QueryDefinition(Model):
         return self.model_dump(include=fields, exclude_none=True) or None
 
 
-class SubscriptionChange(QueryDefinition):
-    """Changes of a subscription. Fields that are missing keep their values.
-
-    Attributes
-    ----------
-    name
-        Name of the subscription in messages.
-    expires_in
-        Validity in seconds from now, which also renews a subscription. 0 is the longest validity.
-        The default is 30 days.
-    digest
-        Times of digests: `{"every": seconds}` or `{"at": ["08:00"], "zone": "Europe/Berlin"}`.
-        `null` removes them.
-    quiet_hours
-        Hours without messages. `null` removes them.
-    state
-        `paused` stops matching. `active` resumes it.
-    """
-
-    model_config = example({"name": "Laptops", "state": "paused"})
-
-    name: str | None = Field(None, max_length=200)
-    sink: Sink | None = None
-    expires_in: int | None = Field(None, ge=0, le=10**9)
-    digest: dict[str, Any] | None = Field(None, examples=[{"at": ["08:00"], "zone": "UTC"}])
-    quiet_hours: dict[str, Any] | None = Field(None, examples=[{"from": "22:00", "to": "07:00"}])
-    state: Literal["active", "paused"] | None = None
-
-    def settings(self) -> SubscriptionSettings:
-        """Return the settings. `null` removes a digest and quiet hours."""
-
-        def mapping(key: str) -> Mapping[str, Any] | None:
-            value = getattr(self, key)
-            return {} if value is None and key in self.model_fields_set else value
-
-        return SubscriptionSettings(
-            name=self.name,
-            sink=None if self.sink is None else self.sink.model_dump(exclude_none=True),
-            expires_in=None if self.expires_in is None else timedelta(seconds=self.expires_in),
-            digest=mapping("digest"),
-            quiet_hours=mapping("quiet_hours"),
-        )
-
-
-class SubscriptionRequest(SubscriptionChange):
+class SubscriptionRequest(QueryDefinition, SubscriptionSettings):
     """A new subscription: a query, constraints on attributes, or topics and words."""
 
     model_config = example(
         {"query": EXAMPLE_QUERY, "name": "Laptops", "expires_in": 86400},
         {"topics": ["Energy"], "not-words": ["coal"], "sink": {"kind": "feed"}},
-        {"where": {"price": {"<": 500}}},
+        {"where": {"price": {"<": 500}}, "digest": {"at": ["08:00"], "zone": "Europe/Berlin"}},
     )
 
-    state: Literal["active"] | None = None
+
+class SubscriptionChange(SubscriptionRequest):
+    """Changes of a subscription. Fields that are missing keep their values.
+
+    The state `paused` stops matching, and `active` resumes it.
+    """
+
+    model_config = example({"name": "Laptops", "state": "paused"})
+
+    state: Literal["active", "paused"] | None = None
 
 
 class Replay(Model):
-    """The matches to send again.
-
-    Attributes
-    ----------
-    since
-        Number of a match. Later matches are sent again.
-    """
+    """The matches to send again: those with a larger number than `since`."""
 
     model_config = example({"since": 41})
 
@@ -156,16 +66,8 @@ class Replay(Model):
 class Links(Answer):
     """Addresses of the parts of a subscription.
 
-    Attributes
-    ----------
-    events
-        All matches as a stream of server-sent events.
-    feed
-        The matches as an Atom feed, with the key for reading.
-    rss
-        The same as RSS.
-    json_feed
-        The same as JSON Feed.
+    `events` has all matches as a stream of server-sent events. `feed` (Atom), `rss` and `json_feed`
+    contain the key for reading.
     """
 
     self: str
@@ -181,58 +83,26 @@ def _without_secrets(sink: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sink.items() if key not in ("secret", "token")}
 
 
-def clock_times(times: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a digest or quiet hours with times of the clock instead of minutes.
-
-    Examples
-    --------
-    >>> clock_times({"at": [480], "zone": "UTC"})
-    {'at': ['08:00'], 'zone': 'UTC'}
-    """
-
-    def clock(value: Any) -> Any:
-        if isinstance(value, list):
-            return [clock(minutes) for minutes in value]
-        return f"{value // 60:02}:{value % 60:02}" if isinstance(value, int) else value
-
-    if times is None:
-        return None
-    return {key: value if key == "every" else clock(value) for key, value in times.items()}
-
-
-_ClockTimes = Annotated[dict[str, Any] | None, AfterValidator(clock_times)]
-
-
 class SubscriptionView(Answer):
     """A subscription, without its secrets.
 
-    Attributes
-    ----------
-    reason
-        Why the subscription is paused or has ended.
-    definition
-        The fields of the request.
-    query
-        The definition as SPARQL.
-    generation
-        1, and one more after each change of the query.
-    match_count
-        Number of stored matches. 10,000 means 10,000 or more.
+    `reason` says why it is paused or has ended. `definition` has the fields of the request, and
+    `query` is their SPARQL. `generation` is 1, and one more after each change of the query.
     """
 
-    id: str = Field(examples=[EXAMPLE_ID])
+    id: str
     name: str
     state: Literal["active", "paused", "unconfirmed", "ended"]
     reason: str | None = None
     definition: dict[str, Any]
     query: str = Field(examples=[EXAMPLE_QUERY])
     sink: Annotated[dict[str, Any], AfterValidator(_without_secrets)]
-    digest: _ClockTimes = None
-    quiet_hours: _ClockTimes = None
+    digest: dict[str, Any] | None = None
+    quiet_hours: dict[str, Any] | None = None
     created_at: Time
     expires_at: Time | None = None
     generation: int
-    match_count: int
+    match_count: int = Field(description="Number of stored matches. 10,000 means 10,000 or more.")
     last_matched_at: Time | None = None
     links: Links
 
@@ -240,23 +110,17 @@ class SubscriptionView(Answer):
 class SubscriptionReceipt(Answer):
     """A new subscription, with secrets that no later answer contains.
 
-    Attributes
-    ----------
-    ticket
-        Gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an earlier
-        request with the same `Idempotency-Key` created the subscription.
-    secret
-        Key of a webhook's signatures.
-    read_key
-        Gives access to the matches only: `?key=gmr_…`.
+    `ticket` gives access to the subscription: `Authorization: Ticket gmt_…`. It is `null` if an
+    earlier request with the same `Idempotency-Key` created the subscription. `secret` is the key of
+    a webhook's signatures. `read_key` gives access to the matches only: `?key=gmr_…`.
     """
 
-    id: str = Field(examples=[EXAMPLE_ID])
-    ticket: str | None
+    id: str
+    ticket: str | None = None
     secret: str | None = None
     read_key: str
-    expires_at: Time | None = None
-    links: Links
+    expires_at: Time
+    links: Links | None = None
 
 
 class BulkReceipt(Answer):
@@ -266,13 +130,7 @@ class BulkReceipt(Answer):
 
 
 class SubscriptionUpdate(Answer):
-    """A subscription after a change.
-
-    Attributes
-    ----------
-    secret
-        Key of a new webhook's signatures.
-    """
+    """A subscription after a change. `secret` is the key of a new webhook's signatures."""
 
     subscription: SubscriptionView
     secret: str | None = None

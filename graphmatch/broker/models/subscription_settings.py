@@ -1,201 +1,147 @@
 """Settings of a subscription besides its query: name, sink, validity, digest and quiet hours.
 
-Digests and quiet hours delay matches (`send_at`). They drop none.
+The models are the fields of a request, and their JSON is what the database stores. Digests and
+quiet hours delay matches (`send_at`). They drop none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-)
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from graphmatch.broker.app.errors import InvalidRequestError
-from graphmatch.broker.models.webhook_secret import key_of, new_secret
-from semantic.errors import Place, Problem
+from graphmatch.broker.models.base import Answer, Model
+from graphmatch.broker.models.webhook_secret import new_secret
 
 PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
 """Kinds of sinks that the broker sends matches to. Clients fetch the matches of the others."""
 
 
-# -- models -------------------------------------------------------------------------------------
+_NAME = r'[^\s\x00-\x1f\x7f-\x9f@<>",;:\\()\[\]]+'
 
 
-def _minutes(text: object) -> int:
-    """Return the minutes after midnight of a time such as ``07:00``."""
-    time = datetime.strptime(str(text), "%H:%M")
-    return time.hour * 60 + time.minute
-
-
-def _line(text: str) -> str:
-    """Return a name on one line, without excess length."""
-    return " ".join(text.split())[:200] or "subscription"
-
-
-def _webhook_secret(text: str) -> str:
-    key_of(text)
+def _mailbox(text: str) -> str:
+    if re.fullmatch(f"{_NAME}@{_NAME}", text) is None:
+        raise ValueError("not an email address")
     return text
 
 
-_NAME = r'[^\s\p{C}@<>",;:\\()\[\]]+'
-_Url = Annotated[str, Field(max_length=2000, pattern=r"^[^\s\p{C}]+$")]
-_Mailbox = Annotated[str, Field(max_length=254, pattern=f"^{_NAME}@{_NAME}$")]
-_Secret = Annotated[str, AfterValidator(_webhook_secret), Field(default_factory=new_secret)]
-_Minutes = Annotated[int, BeforeValidator(_minutes)]
-_Zone = Annotated[ZoneInfo, PlainSerializer(str)]
-_UTC = ZoneInfo("UTC")
+def _one_line(text: str) -> str | None:
+    return " ".join(text.split()) or None
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+_Clock = Annotated[str, Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["08:00"])]
 
 
-class _PullSink(_Model):
+class PullSink(Answer, extra="forbid"):
+    """A sink without an address: clients fetch the matches as a stream or as a feed."""
+
     kind: Literal["sse", "feed"]
 
 
-class _EmailSink(_Model):
+class EmailSink(Answer, extra="forbid"):
+    """An email address. Its owner must confirm it."""
+
     kind: Literal["email"]
-    address: _Mailbox
+    address: Annotated[str, Field(max_length=254), AfterValidator(_mailbox)]
     include_reasons: bool | None = None
 
 
-class _UrlSink(_Model):
-    url: _Url
+class _UrlSink(Answer, extra="forbid"):
+    url: str = Field(max_length=2000)
     include_reasons: bool | None = None
 
 
-class _InboxSink(_UrlSink):
+class InboxSink(_UrlSink):
+    """An inbox of Linked Data Notifications."""
+
     kind: Literal["inbox"]
 
 
-class _NtfySink(_UrlSink):
+class NtfySink(_UrlSink):
+    """A topic of ntfy, with an access token if needed."""
+
     kind: Literal["ntfy"]
-    token: str | None = None
+    token: str | None = Field(None, max_length=1000)
 
 
-class _WebhookSink(_UrlSink):
+class WebhookSink(_UrlSink):
+    """A webhook.
+
+    `secret` is the key of the signatures. The broker creates one if it is missing. The default of
+    `format` is `json`.
+    """
+
     kind: Literal["webhook"]
-    secret: _Secret
+    secret: str = Field(default_factory=new_secret, max_length=200)
     format: Literal["json", "cloudevents"] | None = None
 
 
-class _Interval(_Model):
-    every: int = Field(ge=60, le=31 * 86_400)
+Sink = Annotated[
+    PullSink | EmailSink | InboxSink | NtfySink | WebhookSink, Field(discriminator="kind")
+]
 
 
-class _Times(_Model):
-    at: list[_Minutes] = Field(min_length=1, max_length=24)
-    zone: _Zone = _UTC
+class Digest(Model):
+    """Times at which matches are sent together: an interval, or times of the day in a time zone.
 
-
-class _QuietHours(_Model):
-    begin: _Minutes = Field(alias="from")
-    end: _Minutes = Field(alias="to")
-    zone: _Zone = _UTC
-
-
-_EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
-_Sink = _PullSink | _EmailSink | _InboxSink | _NtfySink | _WebhookSink
-
-
-class _Settings(_Model):
-    name: Annotated[str, AfterValidator(_line)] | None = None
-    sink: Annotated[_Sink, Field(discriminator="kind")] | None = None
-    digest: Annotated[_Interval | _Times | None, _EMPTY_IS_NONE] = None
-    quiet_hours: Annotated[_QuietHours | None, _EMPTY_IS_NONE] = None
-
-
-_FAULTS = {"address": "not an e-mail address", "url": "the URL is not valid"}
-_REMEDIES = {
-    "name": "Write a string.",
-    "sink": "Write kind and the keys of that kind, for instance url or address.",
-    "digest": 'Write {"every": 60}, up to 31 days, or {"at": ["08:00"], "zone": "Europe/Berlin"}.',
-    "quiet_hours": 'Write {"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}.',
-}
-
-
-# -- settings -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionSettings:
-    """Settings of a subscription. ``None`` means the default, or no change.
-
-    Parameters
-    ----------
-    name
-        Name of the subscription, for people.
-    sink
-        Destination of matches: ``kind`` and the other keys of that kind, for instance ``url``.
-    expires_in
-        Validity; 0 is the longest one.
-    digest
-        Times at which matches are sent together: ``{"every": seconds}`` or
-        ``{"at": ["08:00"], "zone": "Europe/Berlin"}``. An empty mapping ends the digest.
-    quiet_hours
-        Hours without deliveries: ``{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"}``.
-        An empty mapping ends them.
+    `every` is the number of seconds from one digest to the next, up to 31 days.
     """
 
-    name: str | None = None
-    sink: Mapping[str, Any] | None = None
-    expires_in: timedelta | None = None
-    digest: Mapping[str, Any] | None = None
-    quiet_hours: Mapping[str, Any] | None = None
+    every: int | None = Field(None, ge=60, le=31 * 86_400)
+    at: list[_Clock] | None = Field(None, min_length=1, max_length=24)
+    zone: ZoneInfo = ZoneInfo("UTC")
+
+    @model_validator(mode="after")
+    def _check(self) -> Digest:
+        if (self.every is None) == (self.at is None):
+            raise ValueError('write {"every": 60} or {"at": ["08:00"], "zone": "Europe/Berlin"}')
+        return self
+
+
+class QuietHours(Model):
+    """Hours of the day without messages, in a time zone."""
+
+    begin: _Clock = Field(alias="from")
+    end: _Clock = Field(alias="to")
+    zone: ZoneInfo = ZoneInfo("UTC")
+
+
+class SubscriptionSettings(Model):
+    """Settings of a subscription. A missing field means the default, or no change.
+
+    `name` is used in messages. The default of `sink` is a stream of server-sent events.
+    `expires_in` is the validity in seconds from now, which also renews a subscription. 0 is the
+    longest validity, and the default is 30 days. `digest` has the times at which matches are sent
+    together, and `quiet_hours` the hours without messages. `null` removes them.
+    """
+
+    model_config = ConfigDict(ser_json_timedelta="float")
+
+    name: Annotated[str, Field(max_length=200), AfterValidator(_one_line)] | None = None
+    sink: Sink | None = None
+    expires_in: Annotated[timedelta, Field(ge=timedelta(0))] | None = None
+    digest: Digest | None = None
+    quiet_hours: QuietHours | None = None
 
     def columns(self) -> dict[str, Any]:
-        """Return the values of the columns that are set, except for the end of the validity.
-
-        Times are in minutes after midnight. A webhook without a secret gets a new one.
-
-        Raises
-        ------
-        InvalidRequestError
-            If a setting is not valid. Whether a URL may be requested is not checked.
-        """
-        values = {key: value for key in _REMEDIES if (value := getattr(self, key)) is not None}
-        try:
-            model = _Settings.model_validate(values)
-        except ValidationError as error:
-            fault, place = error.errors()[0], str(error.errors()[0]["loc"][0])
-            item = str(fault["loc"][-1])
-            is_vague = fault["type"] == "string_pattern_mismatch" or place == "digest"
-            what = _FAULTS.get(item, "not valid") if is_vague else fault["msg"]
-            where = Place(".".join(dict.fromkeys((place, item))))
-            raise InvalidRequestError(Problem(what, where, _REMEDIES[place])) from error
-        columns = model.model_dump(by_alias=True, exclude_none=True)
-        return {key: columns.get(key) for key in values}
+        """Return the values of the columns that are set, except for the end of the validity."""
+        times = {"digest", "quiet_hours"}
+        columns = {"name", "sink", *times}
+        values = self.model_dump(mode="json", include=columns, exclude_none=True)
+        return dict.fromkeys(times & self.model_fields_set) | values
 
 
-def name_of(definition: Mapping[str, Any]) -> str:
+def default_name(definition: Mapping[str, Any]) -> str:
     """Return the default name of a subscription: its topics and words."""
-    values = [definition.get("topics") or [], definition.get("words") or []]
-    lists = [value if isinstance(value, list) else [value] for value in values]
-    return _line(", ".join(str(word) for words in lists for word in words))
-
-
-def checked_sink(sink: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return a valid sink, and the secret of a webhook."""
-    checked: dict[str, Any] = SubscriptionSettings(sink=sink).columns()["sink"]
-    return checked, checked.get("secret")
-
-
-def checked_digest(digest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the valid times of a digest, as `SubscriptionSettings.columns` does."""
-    checked: dict[str, Any] | None = SubscriptionSettings(digest=digest).columns()["digest"]
-    return checked
+    values = [definition.get(key) or [] for key in ("topics", "words")]
+    texts = [text for value in values for text in ([value] if isinstance(value, str) else value)]
+    name = _one_line(", ".join(map(str, texts)))
+    return (name or "subscription")[:200]
 
 
 # -- times --------------------------------------------------------------------------------------
@@ -209,10 +155,9 @@ def send_at(
     Examples
     --------
     >>> at = datetime(2026, 1, 1, 23, 30, tzinfo=UTC)
-    >>> quiet_hours = {"from": 22 * 60, "to": 7 * 60, "zone": "UTC"}
-    >>> send_at(at, None, quiet_hours).isoformat()
+    >>> send_at(at, None, {"from": "22:00", "to": "07:00", "zone": "UTC"}).isoformat()
     '2026-01-02T07:00:00+00:00'
-    >>> send_at(at, {"at": [8 * 60], "zone": "UTC"}, None).isoformat()
+    >>> send_at(at, {"at": ["08:00"], "zone": "UTC"}, None).isoformat()
     '2026-01-02T08:00:00+00:00'
     """
     due = now
@@ -220,20 +165,17 @@ def send_at(
         seconds = int(digest["every"])
         due = datetime.fromtimestamp((int(now.timestamp()) // seconds + 1) * seconds, UTC)
     elif digest:
-        due = min(_next(now, minutes, digest["zone"]) for minutes in digest["at"])
+        due = min(_next(now, clock, digest["zone"]) for clock in digest["at"])
     if quiet_hours:
-        local = due.astimezone(ZoneInfo(quiet_hours["zone"]))
-        at, begin, end = local.hour * 60 + local.minute, quiet_hours["from"], quiet_hours["to"]
-        is_quiet = begin <= at < end if begin <= end else at >= begin or at < end
-        if is_quiet:
-            due = _next(due, end, quiet_hours["zone"])
+        begin, end, zone = quiet_hours["from"], quiet_hours["to"], quiet_hours["zone"]
+        at = f"{due.astimezone(ZoneInfo(zone)):%H:%M}"
+        if begin <= at < end if begin <= end else at >= begin or at < end:
+            due = _next(due, end, zone)
     return due
 
 
-def _next(after: datetime, minutes: int, zone: str) -> datetime:
-    """Return the next time at which clocks in a zone show some minutes after midnight."""
-    local = after.astimezone(ZoneInfo(zone))
-    due = local.replace(hour=minutes // 60, minute=minutes % 60, second=0, microsecond=0)
-    if due <= local:
-        due = (due + timedelta(days=1)).replace(hour=minutes // 60, minute=minutes % 60)
-    return due.astimezone(UTC)
+def _next(after: datetime, clock: str, zone: str) -> datetime:
+    """Return the next time at which clocks in a zone show a time of the day."""
+    local, (hour, minute) = after.astimezone(ZoneInfo(zone)), map(int, clock.split(":"))
+    due = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return (due if due > local else due + timedelta(days=1)).astimezone(UTC)

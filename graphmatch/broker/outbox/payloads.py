@@ -248,7 +248,7 @@ def message(
     elif row["expires_at"] is not None:
         frame["expires_at"] = now_text(time_of(row["expires_at"]))
     if kind == "confirmation":
-        frame["confirm"] = f"{own}/confirm?key={row['confirmation']}"
+        frame["confirm"] = f"{own}/link?key={row['confirmation']}"
         name = ""  # A stranger may have written it.
     views = [match_view(match, base, limit) for match in rows]
     proofs = [why.get((match["publication"], delivery.subscription)) for match in rows]
@@ -258,7 +258,7 @@ def message(
         link = views[0]["publication"]["link"] or link
     if sink["kind"] in ("email", "ntfy"):
         key = derived_key(row["ticket"], row["id"], "unsubscribe")
-        return made(link=link, unsubscribe=f"{own}/unsubscribe?key={key}")
+        return made(link=link, unsubscribe=f"{own}/link?key={key}")
     if sink["kind"] == "inbox":
         activity = _announce(frame, title, own)
         return made(fitted(activity, "object", [[*map(_document, views)] or [own]], limit))

@@ -6,17 +6,19 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from pydantic import ValidationError
 from sqlalchemy import RowMapping
 from starlette.responses import Response
 
-from graphmatch.broker.api.problems import status_of
+from graphmatch.broker.api.problems import first_problem, status_of
 from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import derived_key
 from graphmatch.broker.db import queries
 from graphmatch.broker.db.read_items import entries
 from graphmatch.broker.db.tables import deliveries, matches
 from graphmatch.broker.insight.views import mark_of
-from graphmatch.broker.models.subscription_settings import PUSHED, SubscriptionSettings
+from graphmatch.broker.models.subscription import SubscriptionChange
+from graphmatch.broker.models.subscription_settings import PUSHED
 from graphmatch.broker.page.session import Form, TheForm
 from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, page_router, redirect
 from semantic.errors import GraphMatchError, Place, Problem
@@ -137,16 +139,14 @@ async def _save(visit: Visit, form: Form, row: RowMapping | None = None) -> Resp
         if not definition:
             what, remedy = "nothing was entered", "Fill in at least one field."
             raise InvalidRequestError(Problem(what, Place("subscription"), remedy))
-        settings = SubscriptionSettings(**_settings(form, row))
+        settings = _settings(form, row)
         if row is None:
-            new = await service.subscribe(definition, settings, visit.principal)
+            new = await service.subscribe(definition, _checked(settings), visit.principal)
             id, ticket, secret = new.id, new.ticket, new.secret
         else:
             is_same = definition == await _definition(visit, Form(_fields(row)))
-            given, id = None if is_same else definition, row["id"]
-            secret = await service.change(
-                id, visit.principal, None, definition=given, settings=settings
-            )
+            id, change = row["id"], _checked(settings if is_same else settings | definition)
+            secret = await service.change(id, visit.principal, None, change)
     except GraphMatchError as error:
         return await _editor(visit, form, row, error)
     if secret is None:
@@ -162,7 +162,7 @@ def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
     values: dict[str, Any] = {"name": form["name"].strip() or None}
     if form["digest"] != "other":
         every = _DIGEST_SECONDS.get(form["digest"])
-        values["digest"] = {"every": every} if every else {}
+        values["digest"] = {"every": every} if every else None
     if row is None:
         return {**values, "sink": sink, "expires_in": _length(form)}
     # The form shows neither secrets nor, for example, the format of a webhook.
@@ -170,6 +170,13 @@ def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
     if sink["kind"] == kept["kind"]:
         sink = kept | sink
     return values if sink == kept else {**values, "sink": sink}
+
+
+def _checked(fields: dict[str, Any]) -> SubscriptionChange:
+    try:
+        return SubscriptionChange.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidRequestError(first_problem(error)) from error
 
 
 def _fields(row: RowMapping) -> dict[str, str]:
@@ -225,10 +232,10 @@ async def change(id: str, action: Action, visit: TheVisit, form: TheForm) -> Res
     if action == "end":
         await service.unsubscribe(id, principal, None)
         return redirect("/subscriptions")
-    actions: dict[str, dict[str, Any]] = {
-        "pause": {"state": "paused"},
-        "resume": {"state": "active"},
-        "renew": {"settings": SubscriptionSettings(expires_in=_length(form))},
+    actions = {
+        "pause": SubscriptionChange(state="paused"),
+        "resume": SubscriptionChange(state="active"),
+        "renew": SubscriptionChange(expires_in=_length(form)),
     }
-    await service.change(id, principal, None, **actions[action])
+    await service.change(id, principal, None, actions[action])
     return redirect(f"/subscriptions/{id}")

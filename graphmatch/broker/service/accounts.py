@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, or_, select, update
 
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError, TooManyRequestsError
-from graphmatch.broker.app.security import ANYBODY, SCOPES, Principal, digest_of, new_secret
+from graphmatch.broker.app.security import SCOPES, Principal, digest_of, new_secret
 from graphmatch.broker.db.subscription_queries import add_usage
 from graphmatch.broker.db.tables import audit, owners, sessions, tokens
 from graphmatch.broker.models.times import millis
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, RowMapping
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
     from graphmatch.broker.service.broker import Broker
 
 SESSION_DURATION = timedelta(hours=12)
-_LISTED = 1_000
-_FULL_SECONDS = 3600.0
 
 
 class Accounts:
@@ -47,11 +45,8 @@ class Accounts:
         InvalidRequestError
             If a scope is unknown.
         """
-        if unknown := set(scopes) - SCOPES:
-            what, remedy = (
-                f"no scope is called {min(unknown)!r}",
-                f"Use {', '.join(sorted(SCOPES))}.",
-            )
+        if unknown := {*scopes} - {*SCOPES}:
+            what, remedy = f"no scope is called {min(unknown)!r}", f"Use {', '.join(SCOPES)}."
             raise InvalidRequestError(Problem(what, Place("scopes"), remedy))
         token, now = new_secret("gmk_"), self._now()
         end = None if expires_in is None else millis(self._broker.clock() + expires_in)
@@ -69,12 +64,11 @@ class Accounts:
 
     async def tokens(self, owner: str | None = None) -> Sequence[RowMapping]:
         """Return the tokens of an owner, or of all owners, newest first, without their hashes."""
-        table = tokens.c
-        columns = (table.name, table.scopes, table.created_at, table.expires_at, table.revoked_at)
-        chosen = select(table.id, owners.c.name.label("owner"), *columns).join(owners)
+        columns = (column for column in tokens.c if column.name not in ("owner", "hash"))
+        chosen = select(owners.c.name.label("owner"), *columns).join_from(tokens, owners)
         if owner is not None:
             chosen = chosen.where(owners.c.name == owner)
-        newest = chosen.order_by(table.id.desc()).limit(_LISTED)
+        newest = chosen.order_by(tokens.c.id.desc()).limit(1_000)
         return await self._broker.store.read(lambda db: db.execute(newest).mappings().all())
 
     async def revoke_token(self, id: int) -> None:
@@ -85,21 +79,13 @@ class Accounts:
         NotFoundError
             If no token has this id, or it was revoked before.
         """
-        if not await self._revoke(tokens.c.id == id):
+        valid = update(tokens).where(tokens.c.id == id, tokens.c.revoked_at.is_(None))
+        revoked = valid.values(revoked_at=self._now())
+        if not await self._broker.store.write(lambda db: db.execute(revoked).rowcount):
             remedy = "List the tokens to see their ids."
             raise NotFoundError(Problem("no valid token has this id", Place(str(id)), remedy))
 
-    async def revoke_tokens(self, owner: str) -> int:
-        """Revoke all tokens of an owner; return their number."""
-        ids = select(owners.c.id).where(owners.c.name == owner).scalar_subquery()
-        return await self._revoke(tokens.c.owner == ids)
-
-    async def _revoke(self, chosen: ColumnElement[bool]) -> int:
-        valid = update(tokens).where(chosen, tokens.c.revoked_at.is_(None))
-        revoked = valid.values(revoked_at=self._now())
-        return await self._broker.store.write(lambda db: db.execute(revoked).rowcount)
-
-    async def principal(self, token: str | None) -> Principal:
+    async def principal(self, token: str) -> Principal:
         """Return the principal of a token.
 
         Raises
@@ -107,21 +93,20 @@ class Accounts:
         NotFoundError
             If the token is unknown, expired or revoked.
         """
-        if token is None:
-            return ANYBODY
         principal = await self._principal(tokens.c.hash == digest_of(token))
         if principal is None:
             raise _invalid_token()
         return principal
 
     async def _principal(self, chosen: ColumnElement[bool]) -> Principal | None:
-        valid = select(tokens.c.owner, tokens.c.scopes).where(chosen, self._valid())
+        valid = self._valid(chosen)
         row = await self._broker.store.read(lambda db: db.execute(valid).one_or_none())
         return None if row is None else Principal(row.owner, frozenset(row.scopes.split()))
 
-    def _valid(self) -> ColumnElement[bool]:
+    def _valid(self, chosen: ColumnElement[bool]) -> Select[Any]:
+        """Return the query of the valid tokens that satisfy a condition."""
         unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self._now())
-        return tokens.c.revoked_at.is_(None) & unexpired
+        return select(tokens).where(chosen, tokens.c.revoked_at.is_(None), unexpired)
 
     def _now(self) -> int:
         return millis(self._broker.clock())
@@ -136,15 +121,13 @@ class Accounts:
         NotFoundError
             If the token is unknown, expired or revoked.
         """
-        id, now = new_secret("gms_"), self._now()
-        valid = select(tokens.c.id).where(tokens.c.hash == digest_of(token), self._valid())
+        id, valid = new_secret("gms_"), self._valid(tokens.c.hash == digest_of(token))
         end = millis(self._broker.clock() + SESSION_DURATION)
 
         def work(db: Connection) -> None:
             number = db.scalar(valid)
             if number is None:
                 raise _invalid_token()
-            db.execute(delete(sessions).where(sessions.c.expires_at <= now))
             row = {"hash": digest_of(id), "token": number, "expires_at": end}
             db.execute(insert(sessions).values(row))
 
@@ -176,7 +159,8 @@ class Accounts:
             what = f"more than {limit:,} bytes of publications are stored for this owner"
             days = self._broker.limits.retention.days
             remedy = f"Wait until old ones are deleted, {days} days after they came."
-            raise TooManyRequestsError(Problem(what, Place("publications"), remedy), _FULL_SECONDS)
+            problem = Problem(what, Place("publications"), remedy)
+            raise TooManyRequestsError(problem, retry_after=3600)
 
     async def note(self, action: str, target: str | None = None, actor: str | None = None) -> None:
         """Write a line to the audit log."""

@@ -25,13 +25,13 @@ from sqlalchemy import RowMapping, Table, select
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import deliveries
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription import SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox.dispatcher import Dispatcher
 from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.outbox.senders import NetworkSenders, SmtpServer
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
-from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.clock import utc_now
 
@@ -174,7 +174,7 @@ class BrokerHarness:
         self.dispatcher = Dispatcher(self.broker, senders, random=Random(1))
         self.matcher.on_matched = self.dispatcher.wake
 
-    async def subscribe(self, url: str, **more: Any) -> Created:
+    async def subscribe(self, url: str, **more: Any) -> SubscriptionReceipt:
         sink = {"kind": "webhook", "url": url} | more.pop("sink", {})
         given = {"query": more.pop("query", QUERY)}
         return await self.broker.subscriptions.subscribe(

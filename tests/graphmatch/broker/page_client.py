@@ -91,7 +91,7 @@ class PageServer(LiveBroker):
         """Subscribe as the page's local user."""
         by = Principal(await local_owner(self.broker), frozenset({"subscribe"}))
         for name, given in SUBSCRIPTIONS.items():
-            settings = SubscriptionSettings(name, expires_in=timedelta(days=30))
+            settings = SubscriptionSettings(name=name, expires_in=timedelta(days=30))
             await self.broker.subscriptions.subscribe(given, settings, by)
 
     def publish_item(self, data: bytes) -> int:

@@ -18,8 +18,8 @@ from graphmatch.broker.db.tables import (
     tokens,
     usage,
 )
+from graphmatch.broker.models.subscription import SubscriptionChange, SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.service.subscriptions import Created
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness, FakeClock
 
 DEFINITION = {"query": QUERY}
@@ -33,7 +33,7 @@ async def principal_of(one: BrokerHarness, owner: str, scope: str = "subscribe")
 
 async def test_tickets_tokens_and_sessions_are_not_stored(idle: BrokerHarness) -> None:
     broker = idle.broker
-    created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings(" a\n b "))
+    created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings(name=" a\n b "))
     [row] = await idle.rows(subscriptions)
     assert created.ticket is not None
     assert created.ticket not in str(dict(row))
@@ -84,10 +84,6 @@ async def test_tokens_can_be_listed_revoked_and_expire(
             await accounts.revoke_token(id)
     assert (await accounts.tokens("ann"))[0]["revoked_at"] is not None
     assert (await accounts.principal(other)).may("publish")
-    assert await accounts.revoke_tokens("bob") == 1
-    assert await accounts.revoke_tokens("bob") == 0
-    with pytest.raises(NotFoundError):
-        await accounts.principal(other)
 
 
 async def test_sessions_end_after_twelve_hours_or_with_their_token(
@@ -110,7 +106,6 @@ async def test_sessions_end_after_twelve_hours_or_with_their_token(
     assert await accounts.session_principal(second) is None
 
     third = await accounts.begin_session(token)
-    assert len(await idle.rows(sessions)) == 1, "a new session deletes those that have ended"
     [row] = await accounts.tokens("ann")
     await accounts.revoke_token(row["id"])
     assert await accounts.session_principal(third) is None
@@ -133,13 +128,13 @@ async def test_a_session_ends_when_its_token_expires(idle: BrokerHarness, clock:
 async def test_a_repeated_request_creates_no_second_subscription(idle: BrokerHarness) -> None:
     ann, bob = await principal_of(idle, "ann"), await principal_of(idle, "bob")
     subscribe = idle.broker.subscriptions.subscribe
-    settings = SubscriptionSettings("a", expires_in=timedelta(days=2))
+    settings = SubscriptionSettings(name="a", expires_in=timedelta(days=2))
     results = await asyncio.gather(*(subscribe(DEFINITION, settings, ann, "k") for _ in range(5)))
     results.append(await subscribe(DEFINITION, settings, ann, "k"))
     assert len({(one.id, one.expires_at) for one in results}) == 1
     assert sum(one.ticket is not None for one in results) == 1
     assert len(await idle.rows(subscriptions)) == 1
-    other_settings = SubscriptionSettings("b", expires_in=timedelta(days=2))
+    other_settings = SubscriptionSettings(name="b", expires_in=timedelta(days=2))
     for definition, changed in (({"query": QUERY + " "}, settings), (DEFINITION, other_settings)):
         with pytest.raises(ConflictError):
             await subscribe(definition, changed, ann, "k")
@@ -182,7 +177,9 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
     with pytest.raises(NotFoundError):
         await broker.subscriptions.confirm("sub_0", row["confirmation"])
     with pytest.raises(InvalidRequestError, match="not confirmed"):
-        await broker.subscriptions.change(created.id, ANYBODY, ticket, state="active")
+        await broker.subscriptions.change(
+            created.id, ANYBODY, ticket, SubscriptionChange(state="active")
+        )
 
     before = await broker.subscriptions.confirm(created.id, row["confirmation"])
     assert (before["number"], before["state"]) == (row["number"], "unconfirmed")
@@ -191,7 +188,9 @@ async def test_an_email_sink_needs_confirmation(idle: BrokerHarness, clock: Fake
     await idle.publish("after")
     [match] = await idle.rows(matches)
     assert match["publication"] == 2
-    await broker.subscriptions.change(created.id, ANYBODY, ticket, state="paused")
+    await broker.subscriptions.change(
+        created.id, ANYBODY, ticket, SubscriptionChange(state="paused")
+    )
     await broker.subscriptions.confirm(created.id, row["confirmation"])
     assert [row["state"] for row in await idle.rows(subscriptions)] == ["paused"]
 
@@ -210,8 +209,8 @@ async def test_a_new_email_address_must_be_confirmed(idle: BrokerHarness) -> Non
     created = await broker.subscriptions.subscribe(DEFINITION, SubscriptionSettings())
 
     async def change(sink: dict[str, object]) -> tuple[str, str | None]:
-        settings = SubscriptionSettings(sink=sink)
-        await broker.subscriptions.change(created.id, ANYBODY, created.ticket, settings=settings)
+        changed = SubscriptionChange(sink=sink)
+        await broker.subscriptions.change(created.id, ANYBODY, created.ticket, changed)
         [row] = await idle.rows(subscriptions)
         return row["state"], row["confirmation"]
 
@@ -236,7 +235,9 @@ async def test_many_email_sinks_get_a_confirmation_each(idle: BrokerHarness) -> 
     settings = [EMAIL, SubscriptionSettings(), EMAIL]
     results = await idle.broker.subscriptions.subscribe_many([(DEFINITION, s) for s in settings])
     numbers = {row["id"]: row["number"] for row in await idle.rows(subscriptions)}
-    wanted = [numbers[one.id] for one in (results[0], results[2]) if isinstance(one, Created)]
+    wanted = [
+        numbers[one.id] for one in (results[0], results[2]) if isinstance(one, SubscriptionReceipt)
+    ]
     rows = await idle.rows(deliveries)
     assert sorted(row["subscription"] for row in rows) == wanted
     assert len(wanted) == 2
@@ -255,9 +256,9 @@ async def test_a_key_ends_a_subscription(idle: BrokerHarness) -> None:
         ("sub_0", key),
     ):
         with pytest.raises(NotFoundError):
-            await broker.subscriptions.unsubscribe_with_key(id, wrong)
+            await broker.subscriptions.unsubscribe(id, key=wrong)
     for state in ("unconfirmed", "ended"):
-        before = await broker.subscriptions.unsubscribe_with_key(created.id, key)
+        before = await broker.subscriptions.unsubscribe(created.id, key=key)
         assert before["state"] == state
     states = [(row["state"], row["reason"]) for row in await idle.rows(subscriptions)]
     assert states == [("ended", "unsubscribed"), ("unconfirmed", None)]

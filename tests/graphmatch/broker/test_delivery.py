@@ -35,6 +35,7 @@ from graphmatch.broker.db.tables import (
 from graphmatch.broker.models.attempt import GIVEN_UP, RETRY_SCHEDULE
 from graphmatch.broker.models.circuit_breaker import FAILURES
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription import SubscriptionChange
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox import dispatcher as module
@@ -141,7 +142,7 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         made = await broker.subscribe(hook.url(), digest={"every": 86400})
         await broker.publish("a")
         await broker.broker.subscriptions.change(
-            made.id, ADMIN, None, settings=SubscriptionSettings(digest={})
+            made.id, ADMIN, None, SubscriptionChange(digest=None)
         )
         await broker.subscribe(other.url())
         await broker.publish("b")  # The digest waits next to it.
@@ -159,7 +160,9 @@ async def test_410_disables_the_subscription(tmp_path: Path) -> None:
         assert [one["state"] for one in mine] == ["failed", "failed"]
 
         hook.answer = None
-        await broker.broker.subscriptions.change(made.id, ADMIN, None, state="active")
+        await broker.broker.subscriptions.change(
+            made.id, ADMIN, None, SubscriptionChange(state="active")
+        )
         await broker.publish("d")
         await until(lambda: len(hook.got) == 2)
         assert b"urn:g-d" in hook.got[1].body
@@ -184,9 +187,7 @@ async def test_a_410_of_a_replaced_address_disables_nothing(
     await broker.publish("a")
     await until(lambda: len(hook.got) == 1)
     sink = {"kind": "webhook", "url": hook.url("/new")}
-    await broker.broker.subscriptions.change(
-        made.id, ADMIN, None, settings=SubscriptionSettings(sink=sink)
-    )
+    await broker.broker.subscriptions.change(made.id, ADMIN, None, SubscriptionChange(sink=sink))
     release.set()
     await until(broker.all_are("failed"))
     [row] = await broker.rows(subscriptions)
@@ -512,7 +513,7 @@ async def test_waiting_matches_go_to_the_new_address(tmp_path: Path) -> None:
         await broker.publish("a")
         sink = {"kind": "webhook", "url": new.url()}
         await broker.broker.subscriptions.change(
-            made.id, ADMIN, None, settings=SubscriptionSettings(sink=sink)
+            made.id, ADMIN, None, SubscriptionChange(sink=sink)
         )
         clock.forward(seconds=61)
         broker.dispatcher.wake()
@@ -540,8 +541,8 @@ async def test_expiry_is_announced_once_and_then_final(
     assert await after(minutes=10) == ["subscription.expiring"]
     assert await after(hours=-1) == ["subscription.expiring"]
     assert await after(hours=1) == ["subscription.expiring"]
-    renewed = SubscriptionSettings(expires_in=timedelta(days=2))
-    await broker.broker.subscriptions.change(made.id, ADMIN, None, settings=renewed)
+    renewed = SubscriptionChange(expires_in=timedelta(days=2))
+    await broker.broker.subscriptions.change(made.id, ADMIN, None, renewed)
     assert await after(hours=8) == ["subscription.expiring"]
     assert len(await after(hours=38)) == 2
     final = ["subscription.expiring", "subscription.expiring", "subscription.expired"]
@@ -550,7 +551,7 @@ async def test_expiry_is_announced_once_and_then_final(
     [row] = await broker.rows(subscriptions)
     assert (row["state"], row["reason"]) == ("ended", "expired")
     with pytest.raises(InvalidRequestError, match="has ended"):
-        await broker.broker.subscriptions.change(made.id, ADMIN, None, settings=renewed)
+        await broker.broker.subscriptions.change(made.id, ADMIN, None, renewed)
     await broker.publish("a")
     assert not await broker.rows(matches)
 

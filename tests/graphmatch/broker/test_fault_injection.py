@@ -484,7 +484,7 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
                 asking = deliveries.delete().where(deliveries.c.kind == "confirmation")
                 await broker.store.write(lambda db: db.execute(asking))
 
-            await subscribe(SubscriptionSettings("Soup", sink, **MONTH))
+            await subscribe(SubscriptionSettings(name="Soup", sink=sink, **MONTH))
             await broker.publish("a")
 
             async def tried() -> bool:
@@ -503,7 +503,7 @@ async def test_email_is_retried_and_has_digests(tmp_path: Path) -> None:
             assert "urn:g-a" in again.get_content()
             assert "/v1/deliveries/2" in again.get_content()
 
-            digest = SubscriptionSettings("Digest", sink, digest={"every": 60}, **MONTH)
+            digest = SubscriptionSettings(name="Digest", sink=sink, digest={"every": 60}, **MONTH)
             await subscribe(digest)
             server.mails.clear()
             await broker.publish("b")
@@ -533,7 +533,9 @@ async def test_ntfy_is_retried_and_has_digests(
 ) -> None:
     sink = {"kind": "ntfy", "url": hook.url("/topic"), "token": "tk_secret"}
     for path, more in (("/topic", {}), ("/digest", {"digest": {"every": 60}})):
-        settings = SubscriptionSettings("Soup", {**sink, "url": hook.url(path)}, **more, **MONTH)
+        settings = SubscriptionSettings(
+            name="Soup", sink={**sink, "url": hook.url(path)}, **more, **MONTH
+        )
         await broker.broker.subscriptions.subscribe({"query": ALL}, settings)
     hook.answer = status(429, Retry_After="30")
     await broker.publish("a")

@@ -16,10 +16,11 @@ from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.subscription_queries import add_usage, end_subscription, remove_usage_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions, usage
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription import SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.service.broker import Broker
 from graphmatch.engine import Engine
-from semantic.errors import Problem
+from semantic.errors import SubscriptionError
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness, harness
 
 DEFINITION = {"query": QUERY}
@@ -97,13 +98,13 @@ async def test_many_subscriptions_are_created_in_one_request(tmp_path: Path) -> 
         requests = [({"query": query}, SETTINGS) for query in queries]
         first, second, third, fourth = await one.broker.subscriptions.subscribe_many(requests)
         rows = {row["id"]: row["query"] for row in await one.rows(subscriptions)}
-        assert not isinstance(first, Problem)
-        assert not isinstance(third, Problem)
+        assert isinstance(first, SubscriptionReceipt)
+        assert isinstance(third, SubscriptionReceipt)
         assert rows == {first.id: QUERY, third.id: queries[2]}
-        assert isinstance(second, Problem)
-        assert second.where.source == "subscription"
-        assert isinstance(fourth, Problem)
-        assert "2 subscriptions" in fourth.what
+        assert isinstance(second, SubscriptionError)
+        assert second.problem.where.source == "subscription"
+        assert isinstance(fourth, InvalidRequestError)
+        assert "2 subscriptions" in fourth.problem.what
         assert await one.broker.subscriptions.subscription(third.id, ANYBODY, third.ticket)
         assert await subscription_counts(one) == {0: 2}
         changes = [row["change"] for row in await one.rows(subscriptions)]
@@ -120,7 +121,7 @@ async def test_more_than_a_batch_keeps_the_order(
         settings = [SubscriptionSettings(name=str(number)) for number in range(8)]
         results = await one.broker.subscriptions.subscribe_many([(DEFINITION, s) for s in settings])
         names = {row["id"]: row["name"] for row in await one.rows(subscriptions)}
-        ids = [one.id for one in results if not isinstance(one, Problem)]
+        ids = [one.id for one in results if isinstance(one, SubscriptionReceipt)]
         assert [names[id] for id in ids] == [str(number) for number in range(8)]
 
 

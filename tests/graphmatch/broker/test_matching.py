@@ -16,12 +16,12 @@ from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import audit, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.limits import BrokerLimits
+from graphmatch.broker.models.subscription import SubscriptionChange, SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import FAILURES, MatchWorker, host_of
-from graphmatch.broker.service.subscriptions import Created
 from graphmatch.engine import Engine
 from semantic.errors import Problem
 from tests.graphmatch.broker.harness import NOON, QUERY, BrokerHarness, FakeClock, harness
@@ -62,10 +62,12 @@ async def test_a_change_applies_to_later_publications(idle: BrokerHarness) -> No
     made = await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
 
     async def change(**to: object) -> None:
-        await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, **to)  # type: ignore[arg-type]
+        await idle.broker.subscriptions.change(
+            made.id, ANYBODY, made.ticket, SubscriptionChange(**to)
+        )
 
     await log(idle.broker, "a")
-    await change(definition=OTHER)  # Neither query sees `a`.
+    await change(**OTHER)  # Neither query sees `a`.
     await log(idle.broker, "b", "D")
     await idle.match()
     await change(state="paused")
@@ -112,10 +114,13 @@ async def test_a_subscription_whose_evaluation_keeps_failing_is_paused(idle: Bro
     await published(1)
     assert (await idle.rows(publications))[-1]["problem"] is None
     assert len(told) == FAILURES
-    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, state="active")
+    await idle.broker.subscriptions.change(
+        made.id, ANYBODY, made.ticket, SubscriptionChange(state="active")
+    )
     assert await published(FAILURES - 1) == "active"
     # The count restarts.
-    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, definition=costly)
+    changed = SubscriptionChange(**costly)
+    await idle.broker.subscriptions.change(made.id, ANYBODY, made.ticket, changed)
     assert await published(FAILURES - 1) == "active"
     told_before = len(told)
     for number in range(25):  # One batch contains all.
@@ -210,7 +215,7 @@ async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> 
         return broker, matcher
 
     broker, matcher = started()
-    several: list[Created] = [
+    several: list[SubscriptionReceipt] = [
         await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings()) for _ in range(4)
     ]
     matcher.catch_up()
@@ -219,8 +224,9 @@ async def test_a_start_from_a_snapshot_applies_later_changes(tmp_path: Path) -> 
     assert [path.stat().st_mode & 0o777 for path in (folder, first)] == [0o700, 0o600]
     await broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
     await broker.subscriptions.unsubscribe(several[0].id, ANYBODY, several[0].ticket)
-    await broker.subscriptions.change(several[1].id, ANYBODY, several[1].ticket, definition=OTHER)
-    await broker.subscriptions.change(several[2].id, ANYBODY, several[2].ticket, state="paused")
+    changed, paused = SubscriptionChange(**OTHER), SubscriptionChange(state="paused")
+    await broker.subscriptions.change(several[1].id, ANYBODY, several[1].ticket, changed)
+    await broker.subscriptions.change(several[2].id, ANYBODY, several[2].ticket, paused)
     await log(broker, "a")
 
     again, matcher = started()

@@ -53,7 +53,7 @@ async def mailing(folder: Path, clock: FakeClock) -> AsyncIterator[tuple[BrokerH
 
 
 async def subscribe(broker: BrokerHarness, sink: dict[str, Any], **more: Any) -> str:
-    settings = SubscriptionSettings("Soup", sink, **more)
+    settings = SubscriptionSettings(name="Soup", sink=sink, **more)
     made = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
     active = update(subscriptions).values(state="active")
     await broker.store.write(lambda db: db.execute(active))
@@ -151,7 +151,7 @@ async def test_an_email_can_be_unsubscribed_with_one_click(
         await broker.publish("a")
         await until(lambda: len(server.mails) == 1)
         [row], [mail] = await broker.rows(subscriptions), mails(server)
-        url = f"{ROOT}/v1/subscriptions/{id}/unsubscribe?key="
+        url = f"{ROOT}/v1/subscriptions/{id}/link?key="
         url += derived_key(row["ticket"], id, "unsubscribe")
         assert mail["List-Unsubscribe"] == f"<{url}>"
         assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -162,7 +162,7 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     async with mailing(tmp_path, clock) as (broker, server):
-        settings = SubscriptionSettings("Soup", ANN)
+        settings = SubscriptionSettings(name="Soup", sink=ANN)
         created = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
         [subscription] = await broker.rows(subscriptions)
         row = {"id": 2, "subscription": 1, "kind": "expiring", "host": "smtp:", "state": "waiting"}
@@ -175,7 +175,7 @@ async def test_an_unconfirmed_address_only_gets_the_confirmation(
 
         await until(done)
         [mail] = mails(server)
-        url = f"{ROOT}/v1/subscriptions/{created.id}/confirm?key={subscription['confirmation']}"
+        url = f"{ROOT}/v1/subscriptions/{created.id}/link?key={subscription['confirmation']}"
         assert url in mail.get_content()
         assert "Soup" not in server.mails[0].decode()  # A stranger may have chosen the name.
         assert [row["state"] for row in await broker.rows(deliveries)] == ["delivered", "failed"]

@@ -111,7 +111,9 @@ class Service:
 async def made(broker: BrokerHarness, receiver: Receiver) -> Service:
     service = Service(broker, Hub(broker.broker, broker.dispatcher.wake), receiver)
     receiver.answer = service.answer
-    settings = SubscriptionSettings("Soup", {"kind": "feed"}, timedelta(days=90))
+    settings = SubscriptionSettings(
+        name="Soup", sink={"kind": "feed"}, expires_in=timedelta(days=90)
+    )
     created = await broker.broker.subscriptions.subscribe({"query": QUERY}, settings)
     [row] = await broker.rows(subscriptions)
     service.id, service.topic = created.id, feed_url(row, ROOT)

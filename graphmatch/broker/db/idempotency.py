@@ -1,0 +1,42 @@
+"""Responses to requests with an ``Idempotency-Key``, which a repeated request gets again."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select
+
+from graphmatch.broker.app.errors import ConflictError
+from graphmatch.broker.db.tables import idempotency_keys
+from semantic.errors import Place, Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def earlier_response(db: Connection, owner: int | None, key: str, content: bytes) -> Any | None:
+    """Return the response to an earlier request of an owner with the same key and content.
+
+    Raises
+    ------
+    ConflictError
+        If the key was used for other content.
+    """
+    table = idempotency_keys.c
+    same = (table.owner == (owner or 0)) & (table.key == key)
+    row = db.execute(select(table.hash, table.response).where(same)).one_or_none()
+    if row is None:
+        return None
+    if row.hash != sha256(content).digest():
+        what, remedy = "this key was used for another request", "Use a new key."
+        raise ConflictError(Problem(what, Place("Idempotency-Key"), remedy))
+    return row.response
+
+
+def store_response(
+    db: Connection, owner: int | None, key: str, content: bytes, response: Any, now: int
+) -> None:
+    """Store the response to a request."""
+    row = {"owner": owner or 0, "key": key, "hash": sha256(content).digest()}
+    db.execute(insert(idempotency_keys).values(**row, response=response, at=now))
