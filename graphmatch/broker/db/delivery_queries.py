@@ -97,12 +97,16 @@ def add_delivery(
     kind: str,
     host: str,
     now: int,
+    *,
+    due_at: int | None = None,
     callback: int | None = None,
-) -> None:
-    """Add a delivery that is due now."""
-    row = {"subscription": subscription, "kind": kind, "host": host, "callback": callback}
-    row |= {"id": counted(db, "delivery"), "state": "waiting", "attempt": 0}
-    db.execute(insert(deliveries).values(**row, due_at=now, created_at=now))
+) -> int:
+    """Add a delivery, which is due now by default; return its id."""
+    id, due = counted(db, "delivery"), now if due_at is None else due_at
+    row = {"id": id, "subscription": subscription, "kind": kind, "host": host, "state": "waiting"}
+    row |= {"attempt": 0, "due_at": due, "created_at": now, "callback": callback}
+    db.execute(insert(deliveries).values(row))
+    return id
 
 
 Result: TypeAlias = dict[str, Any] | Callable[["Connection"], object]

@@ -149,7 +149,7 @@ class Hub:
         id, number = db.execute(stored.returning(_TABLE.id, _TABLE.subscription)).one()
         verifying = (deliveries.c.callback == id, deliveries.c.kind == VERIFY, WAITING)
         if not db.execute(update(deliveries).where(*verifying).values(due_at=now)).rowcount:
-            add_delivery(db, number, VERIFY, _host(callback), now, id)
+            add_delivery(db, number, VERIFY, _host(callback), now, callback=id)
         return Response(202)
 
     async def update(self) -> None:
@@ -195,12 +195,12 @@ def _update(db: Connection, now: int) -> None:
         if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
             db.execute(mine.values(pending={"mode": "denied"}))
             _stop(db, row["id"], now)
-            add_delivery(db, row["subscription"], DENIED, host, now, row["id"])
+            add_delivery(db, row["subscription"], DENIED, host, now, callback=row["id"])
         elif row["state"] == "ended" or is_over:
             _forget(db, row["id"], now)
         else:
             db.execute(mine.values(version=row["last"]))
-            add_delivery(db, row["subscription"], CONTENT, host, now, row["id"])
+            add_delivery(db, row["subscription"], CONTENT, host, now, callback=row["id"])
 
 
 def _stop(db: Connection, id: int, now: int) -> None:
@@ -267,7 +267,7 @@ def finish(
     if row.kind == CONTENT and decision is not RetryDecision.GONE:
         values = {"version": max(one["version"], call.version)}
     elif row.kind == VERIFY and one["pending"] != pending:  # There was another request meanwhile.
-        add_delivery(db, row.subscription, VERIFY, row.host, now, call.callback)
+        add_delivery(db, row.subscription, VERIFY, row.host, now, callback=call.callback)
         return
     elif row.kind == VERIFY and pending and is_taken and pending["mode"] == "subscribe":
         until = now + pending["lease_seconds"] * 1000
