@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, func, or_, select
 
+from graphmatch.broker.db import tables
 from graphmatch.broker.db.store import Store, counter
-from graphmatch.broker.db.tables import (
-    WAITING,
-    circuit_breakers,
-    deliveries,
-    feeds,
-    matches,
-    publications,
-    subscriptions,
-)
+from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.findings import FailingSink
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import time_of
@@ -45,11 +38,8 @@ _COUNTED = select(matches.c.seq).where(_OWN_MATCH).limit(10_000).correlate(subsc
 _NEWEST = select(matches.c.matched_at).where(_OWN_MATCH).order_by(matches.c.seq.desc()).limit(1)
 MATCHED_AT = _NEWEST.correlate(subscriptions).scalar_subquery().label("last_matched_at")
 """Time of a subscription's last match."""
-WITH_MATCHES = select(
-    subscriptions,
-    select(func.count()).select_from(_COUNTED).scalar_subquery().label("match_count"),
-    MATCHED_AT,
-)
+_MATCH_COUNT = select(func.count()).select_from(_COUNTED).scalar_subquery().label("match_count")
+WITH_MATCHES = select(subscriptions, _MATCH_COUNT, MATCHED_AT)
 """Subscriptions with the number of their stored matches, at most 10,000, and the last match."""
 
 
@@ -225,7 +215,7 @@ def deliveries_of(
 
 def kept_feeds(db: Connection) -> list[dict[str, Any]]:
     """Return the stored states of feeds."""
-    rows = _all(db, select(feeds.c.url, feeds.c.state).order_by(feeds.c.url).limit(1000))
+    rows = _all(db, select(*tables.feeds.c["url", "state"]).order_by("url").limit(1000))
     return [{**row["state"], "url": row["url"]} for row in rows]
 
 
@@ -264,5 +254,5 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> list[FailingSink]:
 
 def open_breakers(db: Connection, now: int) -> Rows:
     """Return the hosts in back-off."""
-    query = select(circuit_breakers).where(circuit_breakers.c.open_until > now)
-    return _all(db, query.order_by(circuit_breakers.c.host).limit(LISTED))
+    query = select(tables.circuit_breakers).where(tables.circuit_breakers.c.open_until > now)
+    return _all(db, query.order_by("host").limit(LISTED))

@@ -115,7 +115,7 @@ class _Part(NamedTuple):
     publication: _Row
     matches: Sequence[dict[str, Any]] = ()
     is_last: bool = True
-    problem: str | None = None
+    problem: Problem | str | None = None
     failed: Sequence[tuple[str, str]] = ()
 
 
@@ -142,11 +142,7 @@ class MatchWorker:
     """
 
     def __init__(
-        self,
-        broker: Broker,
-        snapshots: Path | None = None,
-        fingerprint: str = "",
-        version: int = 0,
+        self, broker: Broker, snapshots: Path | None = None, fingerprint: str = "", version: int = 0
     ) -> None:
         self.broker = broker
         self._folder, self._fingerprint, self._version = snapshots, fingerprint, version
@@ -181,11 +177,10 @@ class MatchWorker:
                     operators=current.operators,
                     limits=current.limits,
                 )
-            except SavedError as error:
-                log.warning("%s", error)
-            else:
                 self._known = self._saved = known
                 break
+            except SavedError as error:
+                log.warning("%s", error)
         self.catch_up()
 
     def _snapshots(self) -> dict[int, Path]:
@@ -205,13 +200,12 @@ class MatchWorker:
             self._folder.mkdir(0o700, parents=True, exist_ok=True)
             self.broker.engine.save(path)
             path.chmod(0o600)
+            self._saved = self._known
+            for known, earlier in self._snapshots().items():
+                if known != self._known:
+                    earlier.unlink(missing_ok=True)
         except (SavedError, OSError) as error:  # The snapshot is only a cache.
             log.warning("%s", error)
-            return
-        self._saved = self._known
-        for known, earlier in self._snapshots().items():
-            if known != self._known:
-                earlier.unlink(missing_ok=True)
 
     def catch_up(self) -> None:
         """Apply changes of subscriptions since the last call to the engine."""
@@ -313,19 +307,14 @@ class MatchWorker:
 
     def _match(self, publication: _Row) -> Iterator[_Part]:
         """Match a publication; yield its matches in parts, and one part if there are none."""
-        found: CoreMatches | None = None
-        problems: Sequence[Problem] = ()
+        data, name, engine = publication.data, publication.id, self.broker.engine
         try:
-            id, engine = publication.id, self.broker.engine
-            for report in engine.filter(publication.data, "nt", "document", name=id):
-                assert isinstance(report.matches, CoreMatches)
-                found, problems = report.matches, report.problems
+            [report] = engine.filter(data, "nt", "document", name=name)
         except GraphMatchError as error:  # The publication exceeds a limit.
-            problems = [error.problem]
-        problem = str(problems[0]).replace("\0", "\ufffd") if problems else None
-        if found is None:
-            yield _Part(publication, problem=problem)
+            yield _Part(publication, problem=error.problem)
             return
+        found, problem = report.matches, next(iter(report.problems), None)
+        assert isinstance(found, CoreMatches)
         rows = self._matches(publication.seq, found)
         for begin in range(0, max(len(found), 1), CHUNK_SIZE):
             is_last = begin + CHUNK_SIZE >= len(found)
@@ -381,7 +370,7 @@ class MatchWorker:
         """The unmatched publications, and whether some of their matches are stored."""
         for seq in filter(problems.get, begun):
             mine = update(publications).where(publications.c.seq == seq)
-            db.execute(mine.values(problem=problems[seq]))
+            db.execute(mine.values(problem=str(problems[seq]).replace("\0", "\ufffd")))
         begun |= {part.publication.seq: True for part in parts if not part.is_last}
         new = _new_matches(db, parts, begun)
         if not new:

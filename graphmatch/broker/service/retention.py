@@ -183,14 +183,14 @@ async def forget(broker: Broker, now: datetime) -> int:
 
 def _unreferenced(table: Table) -> list[ColumnElement[bool]]:
     """Return the conditions that no row of another table refers to a row."""
-    references = (
-        (column, key.column)
+    return [
+        ~exists().where(column == key.column)
         for other in tables.metadata.tables.values()
         if other is not tables.read_items
         for column in other.columns
         for key in column.foreign_keys
-    )
-    return [~exists().where(column == key) for column, key in references if key.table is table]
+        if key.column.table is table
+    ]
 
 
 def _rows(chosen: Select[Any], db: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
