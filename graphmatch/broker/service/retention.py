@@ -150,7 +150,7 @@ async def give_up(broker: Broker, now: datetime) -> int:
 
 
 async def forget(broker: Broker, now: datetime) -> int:
-    """Delete data that is older than `BrokerLimits.retention`, and expired tables.sessions.
+    """Delete data that is older than `BrokerLimits.retention`, and expired sessions.
 
     A match stays while its delivery waits, and everything stays that another row refers to.
 
