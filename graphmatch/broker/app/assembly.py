@@ -90,7 +90,8 @@ class Follower(MatchWorker):
     """A match worker that keeps the engine up to date, and leaves matching to other processes."""
 
     def step(self) -> int:
-        """Match nothing."""
+        """Apply changes of subscriptions to the engine, and match nothing."""
+        self.catch_up()
         return 0
 
 

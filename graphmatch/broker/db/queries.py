@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, func, or_, select
 
+from graphmatch.broker.db import tables
 from graphmatch.broker.db.store import Store, counter
-from graphmatch.broker.db.tables import (
-    circuit_breakers,
-    deliveries,
-    feeds,
-    matches,
-    publications,
-    subscriptions,
-)
+from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import time_of
 
@@ -41,16 +37,17 @@ _COUNTED = select(matches.c.seq).where(_OWN_MATCH).limit(10_000).correlate(subsc
 _NEWEST = select(matches.c.matched_at).where(_OWN_MATCH).order_by(matches.c.seq.desc()).limit(1)
 MATCHED_AT = _NEWEST.correlate(subscriptions).scalar_subquery().label("last_matched_at")
 """Time of a subscription's last match."""
-WITH_MATCHES = select(
-    subscriptions,
-    select(func.count()).select_from(_COUNTED).scalar_subquery().label("match_count"),
-    MATCHED_AT,
-)
+_MATCH_COUNT = select(func.count()).select_from(_COUNTED).scalar_subquery().label("match_count")
+WITH_MATCHES = select(subscriptions, _MATCH_COUNT, MATCHED_AT)
 """Subscriptions with the number of their stored matches, at most 10,000, and the last match."""
 
 
 def _all(db: Connection, query: Select[Any]) -> Rows:
     return db.execute(query).mappings().all()
+
+
+def _count(db: Connection, condition: ColumnElement[bool]) -> int:
+    return db.scalar(select(func.count()).where(condition)) or 0
 
 
 # -- Subscriptions ------------------------------------------------------------------------------
@@ -96,7 +93,7 @@ def living(db: Connection, whose: ColumnElement[bool], limit: int) -> Rows:
 
 def how_many(db: Connection, whose: ColumnElement[bool]) -> int:
     """Return the number of living subscriptions that meet a condition."""
-    return db.scalar(select(func.count()).select_from(subscriptions).where(whose, _LIVES)) or 0
+    return _count(db, whose & _LIVES)
 
 
 def last_match(db: Connection) -> int:
@@ -106,17 +103,8 @@ def last_match(db: Connection) -> int:
 
 # -- Publications -------------------------------------------------------------------------------
 
-_ITEM = select(
-    publications.c.seq,
-    publications.c.id,
-    publications.c.title,
-    publications.c.link,
-    publications.c.summary,
-    publications.c.source,
-    publications.c.received_at,
-    publications.c.matched_at,
-    publications.c.problem,
-)
+_NAMES = ("seq", "id", "title", "link", "summary", "source", "received_at", "matched_at", "problem")
+_ITEM = select(*(publications.c[name] for name in _NAMES))
 
 
 def items(db: Connection, *, before: int = 2**62, words: str = "") -> Rows:
@@ -181,27 +169,20 @@ class Recent:
         """Yield the publications, the newest first."""
         table = publications.c
         before, left, room = 2**62, self.most, self.bytes
-        while True:
+        while left > 0 and room > 0:
             sizes = select(table.seq, func.length(table.data).label("size"))
             older = sizes.where(table.seq < before).order_by(table.seq.desc())
-            sized = self._read(older.limit(BATCH_SIZE))
-            if not sized:
+            rows = self._read(older.limit(min(BATCH_SIZE, left)))
+            if not rows:
                 self.whole = True
                 return
-            batch: list[int] = []
-            size = 0
-            for row in sized:
-                size += row["size"]
-                if batch and (len(batch) == left or size > min(BATCH_BYTES, room)):
-                    size -= row["size"]
-                    break
-                batch.append(row["seq"])
+            totals = list(accumulate(row["size"] for row in rows))
+            count = max(1, bisect_right(totals, min(BATCH_BYTES, room)))
+            batch = [row["seq"] for row in rows[:count]]
             query = _ITEM.add_columns(table.data).where(table.seq.in_(batch))
             for row in self._read(query.order_by(table.seq.desc())):
                 yield stored(row, self.root)
-            before, left, room = batch[-1], left - len(batch), room - size
-            if left <= 0 or room <= 0:
-                return
+            before, left, room = batch[-1], left - count, room - totals[count - 1]
 
     def _read(self, query: Select[Any]) -> Rows:
         return self.store.read_now(lambda db: _all(db, query))
@@ -233,21 +214,18 @@ def deliveries_of(
 
 def kept_feeds(db: Connection) -> list[dict[str, Any]]:
     """Return the stored states of feeds."""
-    rows = _all(db, select(feeds.c.url, feeds.c.state).order_by(feeds.c.url).limit(1000))
+    rows = _all(db, select(*tables.feeds.c["url", "state"]).order_by("url").limit(1000))
     return [{**row["state"], "url": row["url"]} for row in rows]
 
 
 def counts(db: Connection) -> dict[str, int]:
     """Return the numbers at the top of the health page."""
-    waiting = select(func.count()).where(publications.c.matched_at.is_(None))
-    outgoing = select(func.count()).where(deliveries.c.state == "waiting")
-    active = select(func.count()).where(subscriptions.c.state == "active")
     return {
         "publications": counter(db, "publication"),
-        "not matched yet": db.scalar(waiting) or 0,
-        "active subscriptions": db.scalar(active) or 0,
+        "not matched yet": _count(db, publications.c.matched_at.is_(None)),
+        "active subscriptions": _count(db, subscriptions.c.state == "active"),
         "matches": counter(db, "match"),
-        "deliveries waiting": db.scalar(outgoing) or 0,
+        "deliveries waiting": _count(db, WAITING),
     }
 
 
@@ -257,17 +235,13 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> Rows:
     recovered = exists().where(
         later.subscription == table.subscription, later.state == "delivered", later.id > table.id
     )
+    failed = (table.state != "delivered", table.attempt > 0, ~recovered)
+    attempts = (func.min(table.created_at), func.sum(table.attempt))
+    responses = (func.max(table.status), func.max(table.error))
     query = (
-        select(
-            table.subscription,
-            table.host,
-            func.min(table.created_at).label("since"),
-            func.sum(table.attempt).label("attempts"),
-            func.max(table.status).label("status"),
-            func.max(table.error).label("error"),
-        )
+        select(table.subscription, table.host, *attempts, *responses)
         .join(subscriptions, subscriptions.c.number == table.subscription)
-        .where(whose & _LIVES, table.state != "delivered", table.attempt > 0, ~recovered)
+        .where(whose & _LIVES, *failed)
         .group_by(table.subscription, table.host)
         .limit(10 * LISTED)
     )
@@ -276,5 +250,5 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> Rows:
 
 def open_breakers(db: Connection, now: int) -> Rows:
     """Return the hosts in back-off."""
-    query = select(circuit_breakers).where(circuit_breakers.c.open_until > now)
-    return _all(db, query.order_by(circuit_breakers.c.host).limit(LISTED))
+    query = select(tables.circuit_breakers).where(tables.circuit_breakers.c.open_until > now)
+    return _all(db, query.order_by("host").limit(LISTED))

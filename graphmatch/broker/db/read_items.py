@@ -44,20 +44,12 @@ def entries(
 
     The second value is the number of the oldest match if there may be older ones.
     """
-    table = matches.c
+    table, names = matches.c, ("id", "title", "link", "summary")
+    subscribed = (subscriptions.c.id.label("subscription"), subscriptions.c.name)
+    is_read = _is_read(owner, table.publication).label("is_read")
     query = (
-        select(
-            table.seq,
-            table.matched_at,
-            table.publication,
-            subscriptions.c.id.label("subscription"),
-            subscriptions.c.name,
-            publications.c.id,
-            publications.c.title,
-            publications.c.link,
-            publications.c.summary,
-            _is_read(owner, table.publication).label("is_read"),
-        )
+        select(table.seq, table.matched_at, table.publication, *subscribed, is_read)
+        .add_columns(*(publications.c[name] for name in names))
         .join(publications, publications.c.seq == table.publication)
         .join(subscriptions, subscriptions.c.number == table.subscription)
         .where(subscriptions.c.owner == owner, *conditions)

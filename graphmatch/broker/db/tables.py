@@ -143,7 +143,7 @@ matches = _table(
     "matches",
     Column("seq", _SEQUENCE, primary_key=True),
     Column("subscription", ForeignKey("subscriptions.number"), nullable=False),
-    Column("publication", ForeignKey("publications.seq"), nullable=False, index=True),
+    Column("publication", ForeignKey("publications.seq"), nullable=False),
     Column("generation", Integer, nullable=False),
     Column("solutions", Text, nullable=False),
     Column("truncated", Boolean, nullable=False),
@@ -151,6 +151,7 @@ matches = _table(
     Column("matched_at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),
 )
+sa.Index("matches_publication", matches.c.publication, matches.c.subscription, unique=True)
 sa.Index("matches_subscription", matches.c.subscription, matches.c.seq)
 _partial_index("matches_delivery", "delivery IS NOT NULL", matches.c.delivery)
 

@@ -12,7 +12,7 @@ from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.engine import Engine
 from graphmatch.report import MatchReport
 from semantic.clock import utc_now
-from semantic.errors import Problem, SubscriptionError
+from semantic.errors import Problem
 from semantic.reading import SplitBy
 
 Timer: TypeAlias = Callable[[], float]
@@ -56,21 +56,14 @@ class Backtester:
         Yield the engine, and the problems of refused queries by id.
         """
         with self._changing:
-            engine = self.engine
-            refused: dict[str, Problem] = {}
-            taken: list[str] = []
+            engine, rows = self.engine, list(queries)
             try:
-                for id, query in queries:
-                    try:
-                        engine.subscribe(id, query)
-                    except SubscriptionError as error:
-                        refused[id] = error.problem
-                    else:
-                        taken.append(id)
-                yield engine, refused
+                errors = engine.subscribe_many(rows)
+                yield engine, {error.problem.where.source: error.problem for error in errors}
             finally:
-                for id in taken:
-                    engine.unsubscribe(id)
+                for id, _ in rows:
+                    if id in engine:
+                        engine.unsubscribe(id)
 
     def reports(
         self, stored: Iterable[StoredPublication]

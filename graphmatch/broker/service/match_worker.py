@@ -1,15 +1,17 @@
 """The match worker: from the log of publications to matches and deliveries.
 
 One thread reads publications in the order of the log, adds all subscriptions that were committed
-before them to the engine, matches, and commits matches, deliveries and the fact that the
-publications are matched in one transaction. A publication with many matches is committed in chunks
-of `CHUNK_SIZE`, and is matched after the last one. After a failure or a restart, matches that are
-already in the store are left out. The log is the truth, and the engine is a cache.
+before them to the engine, and matches. One transaction stores the matches of some publications,
+their deliveries, and that these publications are matched. A publication with more than `CHUNK_SIZE`
+matches is stored in parts, and is matched after the last one. Its parts omit the matches that an
+earlier attempt has stored. The log is the truth, and the engine is a cache.
 
 The engine is saved as a snapshot. Its name has the fingerprint of the ontology and the counter of
 changes of subscriptions up to which the engine is current. A start opens it and catches up.
 
-In PostgreSQL, several processes can match one log. Each claims publications for `_CLAIM`.
+In PostgreSQL, several processes can match one log. Each claims publications for `_CLAIM`. If a
+process does not know whether the claim was committed, or cannot store the matches, it claims the
+same publications again.
 
 Cost: some 0.5 ms for a publication with 10 matches.
 """
@@ -18,17 +20,18 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
+from itertools import chain, count, islice
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, insert, literal_column, or_, select, update
 
 from graphmatch.broker.db.store import counted, counter
 from graphmatch.broker.db.subscription_queries import end_subscription, pause_subscription
@@ -44,10 +47,12 @@ from semantic.errors import GraphMatchError, Problem
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
+    _Row: TypeAlias = Row[*tuple[Any, ...]]
+
 BATCH_SIZE = 30
-"""Maximum number of publications that are matched together."""
-CHUNK_SIZE = 1_000
-"""Maximum number of matches in one transaction."""
+"""Maximum number of publications that are read together."""
+CHUNK_SIZE = 200
+"""Number of matches after which a transaction ends, so that requests wait for a few ms only."""
 _CLAIM = timedelta(seconds=60)
 IDLE_SECONDS = 5.0
 """Interval in which the log is read if nothing wakes the worker."""
@@ -55,62 +60,63 @@ _LOAD_SIZE = 50_000
 """Maximum number of subscriptions that are read at once."""
 SAVE_SECONDS = 300.0
 """Interval of snapshots."""
-_SUFFIX = ".gm"
 FAILURES = 10
 """Number of failed evaluations within an hour after which a subscription is paused, because each
 delays all others by up to a second."""
 _HOUR = 3600.0
 _TASK = "matching"
-_MATCHES, _DELIVERIES = insert(matches), insert(deliveries)
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+# -- statements ---------------------------------------------------------------------------------
+
+_table = publications.c
+_COLUMNS = (_table.seq, _table.id, _table.data, _table.received_at)
+_UNMATCHED = (
+    select(*_COLUMNS).where(_table.matched_at.is_(None)).order_by(_table.seq).limit(BATCH_SIZE)
+)
+# Written out, because SQLAlchemy omits the names of tables in a RETURNING for SQLite.
+_IS_BEGUN = "EXISTS (SELECT 1 FROM matches WHERE matches.publication = publications.seq)"
 _MATCHED = (
     update(publications)
-    .where(publications.c.seq.in_(bindparam("seqs", expanding=True)))
+    .where(_table.seq.in_(bindparam("seqs", expanding=True)), _table.matched_at.is_(None))
     .values(matched_at=bindparam("now"))
+    .returning(_table.seq, literal_column(_IS_BEGUN).label("is_begun"))
 )
-_PROBLEM = (
-    update(publications)
-    .where(publications.c.seq == bindparam("of"))
-    .values(problem=bindparam("text"))
+_table = subscriptions.c
+_CHANGED = select(_table.number, _table.change, _table.state, _table.query).order_by(_table.change)
+_NAMES = ("number", "after_publication", "generation", "digest", "quiet_hours", "expires_at")
+_SINK = [_table.sink[key].as_string().label(key) for key in ("kind", "url")]
+_ACTIVE = select(*(_table[name] for name in _NAMES), *_SINK).where(
+    _table.state == "active", _table.number.in_(bindparam("numbers", expanding=True))
 )
+_INSERT_MATCHES, _INSERT_DELIVERIES = insert(matches), insert(deliveries)
 
 log = logging.getLogger("graphmatch.broker")
 
 
-@dataclass(slots=True)
-class LoggedPublication:
-    """A publication of the log that is not yet matched.
+class _Part(NamedTuple):
+    """Matches of a publication that are committed together.
 
     Parameters
     ----------
-    seq, id, data, received_at
-        Its row in the log; `data` is N-Triples.
-    attempts
-        Number of attempts to match it. Some of its matches can be in the store after the first.
-    is_matched
-        Whether its matches are committed.
+    publication
+        The row of the log.
+    matches
+        All matches, or the next ones of a publication with more than `CHUNK_SIZE`: columns of the
+        table ``matches``.
+    is_last
+        Whether these are the last matches of the publication.
     problem
         The problem of the publication, or of an evaluation.
     failed
-        Numbers of subscriptions whose evaluation failed, and why.
+        Numbers of the subscriptions whose evaluation failed, and why.
     """
 
-    seq: int
-    id: str
-    data: bytes
-    received_at: int
-    attempts: int
-    is_matched: bool = False
-    problem: str | None = None
+    publication: _Row
+    matches: Sequence[dict[str, Any]] = ()
+    is_last: bool = True
+    problem: Problem | str | None = None
     failed: Sequence[tuple[str, str]] = ()
-
-
-class _Match(NamedTuple):
-    """A match: its subscription, its solutions as JSON, and whether some of them are missing."""
-
-    publication: LoggedPublication
-    number: int
-    solutions: str
-    is_truncated: bool
 
 
 class MatchWorker:
@@ -136,22 +142,17 @@ class MatchWorker:
     """
 
     def __init__(
-        self,
-        broker: Broker,
-        snapshots: Path | None = None,
-        fingerprint: str = "",
-        version: int = 0,
+        self, broker: Broker, snapshots: Path | None = None, fingerprint: str = "", version: int = 0
     ) -> None:
         self.broker = broker
-        self._snapshots, self._fingerprint, self._version = snapshots, fingerprint, version
+        self._folder, self._fingerprint, self._version = snapshots, fingerprint, version
         self._known = self._saved = 0
+        """Changes of subscriptions that the engine, and its snapshot, include."""
         self._saved_at = monotonic()
-        self._first: int | None = None
-        """Number of the last publication at the start; some matches of earlier ones can exist."""
-        self._held: Sequence[LoggedPublication] = ()
-        """Publications that are not completely matched, for example because of an outage."""
-        self._failures: dict[int, list[float]] = {}
-        """Times of the failed evaluations of each subscription within an hour."""
+        self._claimed_until = 0
+        """End of the claim whose publications are not all matched; 0 if there is none."""
+        self._failures: dict[int, deque[float]] = {}
+        """Times of the last failed evaluations of each subscription."""
         self._wake, self._stop = Event(), Event()
         self._thread: Thread | None = None
         self.on_matched: Callable[[Sequence[int]], None] = lambda _: None
@@ -167,78 +168,68 @@ class MatchWorker:
     def load(self) -> None:
         """Add all subscriptions to the engine, from a snapshot and from later changes."""
         current = self.broker.engine
-        for known, path in sorted(self._stored(), reverse=True):
+        for known, path in sorted(self._snapshots().items(), reverse=True):
             try:
-                engine = Engine.open(
+                self.broker.engine = Engine.open(
                     path,
                     clock=current._clock,
                     on_problem=current._on_problem,
                     operators=current.operators,
                     limits=current.limits,
                 )
+                self._known = self._saved = known
+                break
             except SavedError as error:
                 log.warning("%s", error)
-                continue
-            self.broker.engine, self._known, self._saved = engine, known, known
-            break
         self.catch_up()
 
-    def _stored(self) -> list[tuple[int, Path]]:
-        """Return the snapshots of this ontology, each with the last change that it includes."""
-        if self._snapshots is None:
-            return []
-        paths = self._snapshots.glob(f"engine-{self._fingerprint}-*{_SUFFIX}")
-        numbered = ((path.stem.rpartition("-")[2], path) for path in paths)
-        return [(int(number), path) for number, path in numbered if number.isdecimal()]
+    def _snapshots(self) -> dict[int, Path]:
+        """Return the snapshots of this ontology by the last change that each includes."""
+        if self._folder is None:
+            return {}
+        paths = self._folder.glob(f"engine-{self._fingerprint}-*.gm")
+        return {int(path.stem.rpartition("-")[2]): path for path in paths}
 
     def save(self) -> None:
         """Save a snapshot, and delete earlier ones."""
         self._saved_at = monotonic()
-        if self._snapshots is None or self._saved == self._known:
+        if self._folder is None or self._saved == self._known:
             return
-        before, known = self._stored(), self._known
-        path = self._snapshots / f"engine-{self._fingerprint}-{known}{_SUFFIX}"
+        path = self._folder / f"engine-{self._fingerprint}-{self._known}.gm"
         try:
-            self._snapshots.mkdir(0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(0o700, parents=True, exist_ok=True)
             self.broker.engine.save(path)
             path.chmod(0o600)
+            self._saved = self._known
+            for known, earlier in self._snapshots().items():
+                if known != self._known:
+                    earlier.unlink(missing_ok=True)
         except (SavedError, OSError) as error:  # The snapshot is only a cache.
             log.warning("%s", error)
-            return
-        self._saved = known
-        for number, old in before:
-            if number != known:
-                old.unlink(missing_ok=True)
 
     def catch_up(self) -> None:
         """Apply changes of subscriptions since the last call to the engine."""
-        table, engine = subscriptions.c, self.broker.engine
-        chosen = select(table.number, table.change, table.state, table.query)
+        each, name = self.broker.supervisor.each, "subscription {0.number}".format
         while True:
-            newer = chosen.where(table.change > self._known).order_by(table.change)
-            last, rows = self.broker.store.read_now(partial(_changes, newer.limit(_LOAD_SIZE)))
-            active: list[tuple[str, str]] = []
-            for number, _, state, query in rows:
-                id = str(number)
-                self._failures.pop(number, None)
-                if id in engine:
-                    engine.unsubscribe(id)
-                if state == "active":
-                    active.append((id, query))
-            each, name = self.broker.supervisor.each, "subscription {0[0]}".format
-            for (id, _), why in each(_TASK, active, self._add, name):
-                self._refuse(int(id), why)
-            if len(rows) < _LOAD_SIZE:
-                self._known = max([last, *(row.change for row in rows[-1:])])
+            newer = _CHANGED.where(subscriptions.c.change > self._known).limit(_LOAD_SIZE)
+            # The rows include all changes up to the counter.
+            last, rows = self.broker.store.read_now(partial(_with_counter, newer))
+            if not rows:
+                self._known = last
                 return
+            for row, why in each(_TASK, rows, self._apply, name):
+                self._refuse(row.number, why)
             self._known = rows[-1].change
 
-    def _add(self, rows: Sequence[tuple[str, str]]) -> None:
+    def _apply(self, rows: Sequence[_Row]) -> None:
+        """Remove subscriptions from the engine, and add those that are active."""
         engine = self.broker.engine
-        for id, _ in rows:
-            if id in engine:  # It is from a batch that failed.
+        for row in rows:
+            self._failures.pop(row.number, None)
+            if (id := str(row.number)) in engine:
                 engine.unsubscribe(id)
-        for error in engine.subscribe_many(rows):
+        active = [(str(row.number), row.query) for row in rows if row.state == "active"]
+        for error in engine.subscribe_many(active):
             self._refuse(int(error.problem.where.source), error.problem.what)
 
     def _refuse(self, number: int, why: str) -> None:
@@ -277,203 +268,166 @@ class MatchWorker:
 
     def step(self) -> int:
         """Match the next publications and commit their matches; return their number."""
-        if not self._held:
-            store = self.broker.store
-            read = store.read_now(self._next) if store.is_sqlite else store.write_now(self.claim)
-            self._held, change = read
-            if change > self._known:
-                self.catch_up()
-        held = self._held
+        store = self.broker.store
+        unclaimed = partial(_with_counter, _UNMATCHED)
+        read = store.read_now(unclaimed) if store.is_sqlite else store.write_now(self.claim)
+        change, logged = read
+        if change > self._known:
+            self.catch_up()
         each, name = self.broker.supervisor.each, "publication {0.seq}".format
-        for publication, error in each(_TASK, held, self._match_all, name):
-            publication.problem = error
-            self._write([], [publication])
-        self._held = ()
-        now = millis(self.broker.clock())
-        self.on_timed([(now - publication.received_at) / 1000 for publication in held])
-        self._pause({int(id): why for publication in held for id, why in publication.failed})
-        return len(held)
+        for publication, error in each(_TASK, logged, self._match_all, name):
+            self._write([_Part(publication, problem=error)])
+        self._claimed_until = 0
+        return len(logged)
 
-    # -- reading the log --------------------------------------------------------------------
-
-    def _next(self, db: Connection) -> tuple[Sequence[LoggedPublication], int]:
-        """Return the first unmatched publications, and the counter of changes."""
-        rows = db.execute(_UNMATCHED).all()
-        return self._logged(db, rows), counter(db, "change")
-
-    def claim(self, db: Connection) -> tuple[Sequence[LoggedPublication], int]:
-        """Claim publications that no other process has claimed; return them as `_next` does."""
-        table, now = publications.c, self.broker.clock()
+    def claim(self, db: Connection) -> tuple[int, Sequence[_Row]]:
+        """Claim publications that no other process has claimed; see `_with_counter`."""
+        table, now, own = publications.c, self.broker.clock(), self._claimed_until
+        self._claimed_until = until = own or millis(now + _CLAIM)
         # A claim that ends after the longest possible one was made when the clock was wrong.
         held = table.claimed_until.between(millis(now), millis(now + 2 * _CLAIM))
-        free = or_(table.claimed_until.is_(None), ~held)
-        waiting = select(table.seq).where(table.matched_at.is_(None), free).order_by(table.seq)
-        some = waiting.limit(BATCH_SIZE).with_for_update(skip_locked=True)
-        claim = (
-            update(publications)
-            .where(table.seq.in_(some))
-            .values(claimed_until=millis(now + _CLAIM))
-            .returning(table.seq, table.id, table.data, table.received_at)
-        )
-        rows = sorted(db.execute(claim))
-        return self._logged(db, rows), counter(db, "change")
-
-    def _logged(
-        self, db: Connection, rows: Sequence[Row[*tuple[Any, ...]]]
-    ) -> Sequence[LoggedPublication]:
-        if (first := self._first) is None:
-            first = self._first = counter(db, "publication")
-        return [
-            LoggedPublication(row.seq, row.id, row.data, row.received_at, int(row.seq <= first))
-            for row in rows
-        ]
+        free = or_(table.claimed_until.is_(None), table.claimed_until == own, ~held)
+        chosen = table.seq.in_(_UNMATCHED.with_only_columns(table.seq).where(free))
+        claim = update(publications).where(chosen).values(claimed_until=until)
+        rows = sorted(db.execute(claim.returning(*_COLUMNS)))
+        return counter(db, "change"), rows
 
     # -- matching ---------------------------------------------------------------------------
 
-    def _match_all(self, logged: Sequence[LoggedPublication]) -> None:
-        """Match publications, and commit their matches in chunks."""
-        chunk: list[_Match] = []
-        matched: list[LoggedPublication] = []
-        for publication in logged:
-            if publication.is_matched:
-                continue
-            publication.attempts += 1
-            for match in self._match(publication):
-                chunk.append(_Match(publication, *match))
-                if len(chunk) == CHUNK_SIZE:
-                    self._write(chunk, matched)
-                    chunk, matched = [], []
-            matched.append(publication)
-        if chunk or matched:
-            self._write(chunk, matched)
+    def _match_all(self, logged: Sequence[_Row]) -> None:
+        """Match publications, and commit about `CHUNK_SIZE` matches at once."""
+        parts: list[_Part] = []
+        for part in chain.from_iterable(map(self._match, logged)):
+            parts.append(part)
+            if sum(len(part.matches) for part in parts) >= CHUNK_SIZE:
+                self._write(parts)
+                parts = []
+        if parts:
+            self._write(parts)
 
-    def _match(self, logged: LoggedPublication) -> Iterator[tuple[int, str, bool]]:
-        """Yield subscription, solutions and whether these are truncated, for each match."""
-        problems: list[Problem] = []
+    def _match(self, publication: _Row) -> Iterator[_Part]:
+        """Match a publication; yield its matches in parts, and one part if there are none."""
+        data, name, engine = publication.data, publication.id, self.broker.engine
         try:
-            engine = self.broker.engine
-            for report in engine.filter(logged.data, "nt", "document", name=logged.id):
-                problems += report.problems
-                assert isinstance(report.matches, CoreMatches)
-                logged.failed = report.matches.failed
-                yield from self._solutions(report.matches)
+            [report] = engine.filter(data, "nt", "document", name=name)
         except GraphMatchError as error:  # The publication exceeds a limit.
-            problems.append(error.problem)
-        logged.problem = str(problems[0]).replace("\0", "\ufffd") if problems else None
+            yield _Part(publication, problem=error.problem)
+            return
+        found, problem = report.matches, next(iter(report.problems), None)
+        assert isinstance(found, CoreMatches)
+        rows = self._matches(publication.seq, found)
+        for begin in range(0, max(len(found), 1), CHUNK_SIZE):
+            is_last = begin + CHUNK_SIZE >= len(found)
+            part = list(islice(rows, CHUNK_SIZE))
+            yield _Part(publication, part, is_last, problem, found.failed)
 
-    def _solutions(self, found: CoreMatches) -> Iterator[tuple[int, str, bool]]:
+    def _matches(self, publication: int, found: CoreMatches) -> Iterator[dict[str, Any]]:
+        """Yield the columns of each match that the engine determines."""
         limit = self.broker.limits.solutions
         for id, solutions, graph, is_complete in found.texts(limit + 1):
+            rows: Any = solutions[:limit]
             if graph is not None:
-                lines = [" ".join(map(str, triple)) + " ." for triple in graph[:limit]]
-                yield int(id), json.dumps({"graph": lines}), len(graph) > limit
-                continue
-            rows = [{name: str(term) for name, term in row.items()} for row in solutions[:limit]]
-            text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-            yield int(id), text, len(solutions) > limit or not is_complete
+                rows = {"graph": [" ".join(map(str, triple)) + " ." for triple in graph[:limit]]}
+            yield {
+                "publication": publication,
+                "subscription": int(id),
+                "solutions": _json(rows),
+                "truncated": len(graph or solutions) > limit or not is_complete,
+            }
 
-    def _pause(self, failed: Mapping[int, str]) -> None:
+    def _count_failures(self, failed: Sequence[tuple[str, str]]) -> None:
         """Pause the subscriptions whose evaluation has failed too often."""
         now = monotonic()
-        for number, why in failed.items():
-            times = [at for at in self._failures.get(number, ()) if at > now - _HOUR]
-            self._failures[number] = [*times, now]
-            if len(self._failures[number]) >= FAILURES:
-                del self._failures[number]
+        for id, why in failed:
+            times = self._failures.setdefault(int(id), deque(maxlen=FAILURES))
+            times.append(now)
+            if len(times) == FAILURES and times[0] > now - _HOUR:
+                times.clear()
                 reason, at = f"{FAILURES} evaluations failed: {why}", millis(self.broker.clock())
-                log.warning("subscription %d is paused: %s", number, reason)
-                pause = partial(pause_subscription, number=number, reason=reason, now=at)
+                log.warning("subscription %s is paused: %s", id, reason)
+                pause = partial(pause_subscription, number=int(id), reason=reason, now=at)
                 self.broker.store.write_now(pause)
 
     # -- writing ----------------------------------------------------------------------------
 
-    def _write(self, chunk: Sequence[_Match], matched: Sequence[LoggedPublication]) -> None:
-        """Commit a chunk of matches, and that publications are matched."""
-        numbers = self.broker.store.write_now(partial(self._insert, chunk, matched))
-        for publication in matched:
-            publication.is_matched = True
+    def _write(self, parts: Sequence[_Part]) -> None:
+        """Commit matches, and that publications are matched."""
+        numbers = self.broker.store.write_now(partial(self._insert, parts))
         if numbers:
             self.on_matched(numbers)
+        now, finished = millis(self.broker.clock()), [part for part in parts if part.is_last]
+        self.on_timed([(now - part.publication.received_at) / 1000 for part in finished])
+        for part in finished:
+            self._count_failures(part.failed)
 
-    def _insert(
-        self, chunk: Sequence[_Match], matched: Sequence[LoggedPublication], db: Connection
-    ) -> Sequence[int]:
+    def _insert(self, parts: Sequence[_Part], db: Connection) -> Sequence[int]:
         """Insert matches and their deliveries; return the subscriptions."""
         now = self.broker.clock()
-        seqs = {one.seq for one in matched} | {match.publication.seq for match in chunk}
-        numbers = {match.number for match in chunk}
-        active = _active_subscriptions(db, numbers)
-        digests = _open_digests(db, [row.number for row in active.values() if row.digest])
-        present: set[tuple[int, int]] = set()
-        shared = not self.broker.store.is_sqlite
-        if shared or any(match.publication.attempts > 1 for match in chunk):
-            # Earlier chunks, or another process, can have inserted some of the matches.
-            present = _present_matches(db, seqs, numbers)
-        if shared:
-            table = publications.c
-            unmatched = select(table.seq).where(table.seq.in_(seqs), table.matched_at.is_(None))
-            seqs = set(db.scalars(unmatched))
-        rows: list[dict[str, Any]] = []
-        outgoing: list[dict[str, Any]] = []
-        for publication, number, solutions, is_truncated in chunk:
-            seq, row = publication.seq, active.get(number)
-            if row is None or row.after_publication >= seq or seq not in seqs:
-                continue
-            if (seq, number) in present:
-                continue
-            if row.expires_at is not None and row.expires_at <= publication.received_at:
-                continue  # The subscription has expired but is not yet marked as ended.
-            delivery = None
-            if row.sink["kind"] in PUSHED:
-                name = f"delivery of publication {seq} to subscription {number}"
-                with self.broker.supervisor.record(_TASK, name, attempts=1):
-                    delivery = _delivery(row, now, outgoing, digests)
-            rows.append(
-                {
-                    "subscription": number,
-                    "publication": seq,
-                    "generation": row.generation,
-                    "solutions": solutions,
-                    "truncated": is_truncated,
-                    "ontology_version": self._version,
-                    "matched_at": millis(now),
-                    "delivery": delivery,
-                }
-            )
-        _number(db, outgoing, rows)
-        if outgoing:
-            db.execute(_DELIVERIES, outgoing)
-        if rows:
-            db.execute(_MATCHES, rows)
-        if matched := [one for one in matched if one.seq in seqs]:
-            db.execute(_MATCHED, {"seqs": [one.seq for one in matched], "now": millis(now)})
-            if problems := [{"of": one.seq, "text": one.problem} for one in matched if one.problem]:
-                db.execute(_PROBLEM, problems)
-        return list(dict.fromkeys(row["subscription"] for row in rows))
+        matched_at = millis(now)
+        problems = {part.publication.seq: part.problem for part in parts if part.is_last}
+        matched = db.execute(_MATCHED, {"seqs": list(problems), "now": matched_at})
+        begun: dict[int, bool] = {row.seq: row.is_begun for row in matched}
+        """The unmatched publications, and whether some of their matches are stored."""
+        for seq in filter(problems.get, begun):
+            mine = update(publications).where(publications.c.seq == seq)
+            db.execute(mine.values(problem=str(problems[seq]).replace("\0", "\ufffd")))
+        begun |= {part.publication.seq: True for part in parts if not part.is_last}
+        new = _new_matches(db, parts, begun)
+        if not new:
+            return []
+        sent = self._add_deliveries(db, [row for row, _ in new], now)
+        first = counted(db, "match", len(new)) - len(new) + 1
+        for seq, delivery, (row, values) in zip(count(first), sent, new, strict=False):
+            values |= {"seq": seq, "delivery": delivery, "generation": row.generation}
+            values |= {"matched_at": matched_at, "ontology_version": self._version}
+        db.execute(_INSERT_MATCHES, [values for _, values in new])
+        return list(dict.fromkeys(row.number for row, _ in new))
 
+    def _add_deliveries(
+        self, db: Connection, subscribed: Sequence[_Row], now: datetime
+    ) -> list[int | None]:
+        """Insert a delivery for each match that is sent; return its id, or that of its digest."""
+        digests: dict[int, dict[str, Any]] = {}
+        pushed = [row for row in subscribed if row.kind in PUSHED]
+        if numbers := [row.number for row in pushed if row.digest]:
+            table = deliveries.c
+            is_open = (WAITING, table.attempt == 0, table.claimed_until.is_(None))
+            opened = select(table.subscription, table.id).where(table.kind == "digest", *is_open)
+            found = db.execute(opened.where(table.subscription.in_(numbers)))
+            digests = {number: {"id": id} for number, id in found}
+        sent: list[dict[str, Any] | None] = []
+        new: list[dict[str, Any]] = []
+        for row in subscribed:
+            delivery = digests.get(row.number)
+            if delivery is None and row.kind in PUSHED:
+                delivery = self._delivery(row, now)
+                new.append(delivery)
+                if row.digest:
+                    digests[row.number] = delivery
+            sent.append(delivery)
+        if new:
+            first = counted(db, "delivery", len(new)) - len(new) + 1
+            for id, delivery in enumerate(new, first):
+                delivery["id"] = id
+            db.execute(_INSERT_DELIVERIES, new)
+        return [None if delivery is None else delivery["id"] for delivery in sent]
 
-def _delivery(
-    row: Row[*tuple[Any, ...]],
-    now: datetime,
-    outgoing: list[dict[str, Any]],
-    digests: dict[int, dict[str, Any]],
-) -> dict[str, Any]:
-    """Return the delivery of a match: the open digest, or a new one, which is also added."""
-    if row.digest and row.number in digests:
-        return digests[row.number]
-    delivery = {
-        "subscription": row.number,
-        "kind": "digest" if row.digest else "match",
-        "host": host_of(row.sink),
-        "state": "waiting",
-        "attempt": 0,
-        "due_at": millis(send_at(now, row.digest, row.quiet_hours)),
-        "created_at": millis(now),
-    }
-    outgoing.append(delivery)
-    if row.digest:
-        digests[row.number] = delivery
-    return delivery
+    def _delivery(self, row: _Row, now: datetime) -> dict[str, Any]:
+        """Return a new delivery without its id; it is due now if its time is unusable."""
+        due = now
+        if row.digest or row.quiet_hours:
+            name = f"the time of a delivery to subscription {row.number}"
+            with self.broker.supervisor.record(_TASK, name, attempts=1):
+                due = send_at(now, row.digest, row.quiet_hours)
+        return {
+            "subscription": row.number,
+            "kind": "digest" if row.digest else "match",
+            "host": host_of({"kind": row.kind, "url": row.url}),
+            "state": "waiting",
+            "attempt": 0,
+            "due_at": millis(due),
+            "created_at": millis(now),
+        }
 
 
 def host_of(sink: Mapping[str, Any]) -> str:
@@ -487,65 +441,33 @@ def _host_of(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _changes(newer: Select[Any], db: Connection) -> tuple[int, Sequence[Row[*tuple[Any, ...]]]]:
-    """Return the counter of changes, and rows that include all changes up to it."""
-    return counter(db, "change"), db.execute(newer).all()
+def _with_counter(query: Select[Any], db: Connection) -> tuple[int, Sequence[_Row]]:
+    """Return the counter of changes, and then the rows of a query."""
+    return counter(db, "change"), db.execute(query).all()
 
 
-_table = publications.c
-_UNMATCHED = (
-    select(_table.seq, _table.id, _table.data, _table.received_at)
-    .where(_table.matched_at.is_(None))
-    .order_by(_table.seq)
-    .limit(BATCH_SIZE)
-)
-_table = subscriptions.c
-_ACTIVE = select(
-    _table.number,
-    _table.after_publication,
-    _table.generation,
-    _table.sink,
-    _table.digest,
-    _table.quiet_hours,
-    _table.expires_at,
-).where(_table.state == "active", _table.number.in_(bindparam("numbers", expanding=True)))
-
-
-def _active_subscriptions(db: Connection, numbers: set[int]) -> dict[int, Row[*tuple[Any, ...]]]:
-    """Return the active subscriptions among some, by number."""
+def _new_matches(
+    db: Connection, parts: Sequence[_Part], begun: Mapping[int, bool]
+) -> list[tuple[_Row, dict[str, Any]]]:
+    """Return the matches to insert, each after the row of its subscription."""
+    numbers = list({match["subscription"] for part in parts for match in part.matches})
     if not numbers:
-        return {}
-    rows = db.execute(_ACTIVE, {"numbers": sorted(numbers)}).all()
-    return {row[0]: row for row in rows}
-
-
-def _open_digests(db: Connection, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the digests of subscriptions that are not yet due, by subscription."""
-    if not numbers:
-        return {}
-    table = deliveries.c
-    waiting = (table.kind == "digest", WAITING, table.attempt == 0)
-    chosen = select(table.id, table.subscription).where(*waiting, table.claimed_until.is_(None))
-    rows = db.execute(chosen.where(table.subscription.in_(numbers)))
-    return {number: {"id": id} for id, number in rows}
-
-
-def _present_matches(db: Connection, seqs: set[int], numbers: set[int]) -> set[tuple[int, int]]:
-    """Return the pairs of publication and subscription that have a match in the store."""
-    table = matches.c
-    pairs = select(table.publication, table.subscription).where(table.publication.in_(seqs))
-    rows = db.execute(pairs.where(table.subscription.in_(numbers)))
-    return {(seq, number) for seq, number in rows}
-
-
-def _number(db: Connection, outgoing: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
-    """Assign numbers to deliveries and matches, in the order of commits."""
-    if outgoing:
-        first = counted(db, "delivery", len(outgoing)) - len(outgoing) + 1
-        for id, delivery in enumerate(outgoing, first):
-            delivery["id"] = id
-    if rows:
-        first = counted(db, "match", len(rows)) - len(rows) + 1
-        for seq, row in enumerate(rows, first):
-            row["seq"] = seq
-            row["delivery"] = row["delivery"]["id"] if row["delivery"] else None
+        return []
+    active = {row.number: row for row in db.execute(_ACTIVE, {"numbers": numbers}).all()}
+    present: set[tuple[int, int]] = set()
+    if seqs := [seq for seq, is_begun in begun.items() if is_begun]:
+        table = matches.c
+        chosen = (table.publication.in_(seqs), table.subscription.in_(numbers))
+        pairs = db.execute(select(table.publication, table.subscription).where(*chosen))
+        present = {(seq, number) for seq, number in pairs}
+    new: list[tuple[_Row, dict[str, Any]]] = []
+    for part in parts:
+        seq, received_at = part.publication.seq, part.publication.received_at
+        for match in part.matches if seq in begun else ():
+            row = active.get(match["subscription"])
+            if row is None or row.after_publication >= seq or (seq, row.number) in present:
+                continue
+            # It may have expired and not be marked as ended yet.
+            if row.expires_at is None or row.expires_at > received_at:
+                new.append((row, match))
+    return new

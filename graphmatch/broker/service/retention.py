@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, insert, or_, select, tuple_, update
 
 from graphmatch.broker.db import tables
-from graphmatch.broker.db.delivery_queries import held_until
-from graphmatch.broker.db.store import counted
+from graphmatch.broker.db.delivery_queries import add_delivery, held_until
 from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.attempt import GIVEN_UP
@@ -28,7 +27,7 @@ from graphmatch.broker.service.match_worker import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, Table
 
 BATCH_SIZE = 500
 """Maximum number of rows that one commit changes."""
@@ -128,11 +127,8 @@ def _end(db: Connection, broker: Broker, now: datetime) -> int:
 
 def _notify(db: Connection, row: RowMapping, kind: str, due: datetime, now: datetime) -> None:
     """Insert a delivery to the sink of a subscription, if the broker sends to it."""
-    if row["sink"]["kind"] in PUSHED:
-        values = {"id": counted(db, "delivery"), "subscription": row["number"], "kind": kind}
-        values |= {"host": host_of(row["sink"]), "state": "waiting", "attempt": 0}
-        values |= {"due_at": millis(due), "created_at": millis(now)}
-        db.execute(insert(deliveries).values(**values))
+    if (sink := row["sink"])["kind"] in PUSHED:
+        add_delivery(db, row["number"], kind, host_of(sink), millis(now), due_at=millis(due))
 
 
 async def give_up(broker: Broker, now: datetime) -> int:
@@ -144,21 +140,17 @@ async def give_up(broker: Broker, now: datetime) -> int:
     """
     at, table, breakers = millis(now), deliveries.c, tables.circuit_breakers.c
     dead = breakers.failures >= FAILURES, breakers.last_at > millis(now - _PROBED)
-    hosts = await broker.store.read(lambda db: db.scalars(select(breakers.host).where(*dead)).all())
+    hosts = table.host.in_(select(breakers.host).where(*dead))
     free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(at)))
+    old = select(table.id).where(hosts, WAITING, table.due_at <= millis(now - GIVEN_UP), free)
     error = f"not sent: its host has not answered for {GIVEN_UP.days} days"
-    values = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
-
-    def work(db: Connection, host: str) -> int:
-        old = (table.host == host, WAITING, table.due_at <= millis(now - GIVEN_UP), free)
-        batch = select(table.id).where(*old).order_by(table.due_at).limit(BATCH_SIZE)
-        return db.execute(update(deliveries).where(table.id.in_(batch)).values(**values)).rowcount
-
-    return sum([await _in_batches(broker, partial(work, host=host)) for host in hosts])
+    failed = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
+    batch = update(deliveries).where(table.id.in_(old.limit(BATCH_SIZE))).values(**failed)
+    return await _in_batches(broker, lambda db: db.execute(batch).rowcount)
 
 
 async def forget(broker: Broker, now: datetime) -> int:
-    """Delete data that is older than `BrokerLimits.retention`, and expired tables.sessions.
+    """Delete data that is older than `BrokerLimits.retention`, and expired sessions.
 
     A match stays while its delivery waits, and everything stays that another row refers to.
 
@@ -183,33 +175,29 @@ async def forget(broker: Broker, now: datetime) -> int:
         (tables.idempotency_keys, tables.idempotency_keys.c.at < old),
         (tables.sessions, tables.sessions.c.expires_at < millis(now)),
     ):
-        chosen = select(*rows.primary_key).where(condition, *_unreferenced(rows))
-        while True:
-            keys = await broker.store.read(partial(_keys, chosen=chosen.limit(BATCH_SIZE)))
-            if keys:
-                total += await broker.store.write(partial(_delete, table=rows, keys=keys))
-            if len(keys) < BATCH_SIZE:
-                break
+        chosen = select(*rows.primary_key).where(condition, *_unreferenced(rows)).limit(BATCH_SIZE)
+        while keys := await broker.store.read(partial(_rows, chosen)):
+            total += await broker.store.write(partial(_delete, table=rows, keys=keys))
     return total
 
 
 def _unreferenced(table: Table) -> list[ColumnElement[bool]]:
     """Return the conditions that no row of another table refers to a row."""
-    references = (
-        (column, key.column)
+    return [
+        ~exists().where(column == key.column)
         for other in tables.metadata.tables.values()
         if other is not tables.read_items
         for column in other.columns
         for key in column.foreign_keys
-    )
-    return [~exists().where(column == key) for column, key in references if key.table is table]
+        if key.column.table is table
+    ]
 
 
-def _keys(db: Connection, chosen: Select[Any]) -> Sequence[tuple[Any, ...]]:
-    return [tuple(row) for row in db.execute(chosen)]
+def _rows(chosen: Select[Any], db: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
+    return db.execute(chosen).all()
 
 
-def _delete(db: Connection, table: Table, keys: Sequence[tuple[Any, ...]]) -> int:
+def _delete(db: Connection, table: Table, keys: Sequence[Row[*tuple[Any, ...]]]) -> int:
     """Delete rows by their primary keys; with publications, also what refers to them."""
     if table is publications:
         numbers = [key[0] for key in keys]

@@ -217,7 +217,7 @@ async def test_claims_of_a_process_with_a_wrong_clock_are_released(database: str
         until_ = at + CLAIM_DURATION // timedelta(milliseconds=1)
         held = await killed.store.write(lambda db: claim(db, wanted, at, until_))
         assert [one.id for one in held] == [1]
-        claimed, _ = await killed.store.write(killed.matcher.claim)
+        _, claimed = await killed.store.write(killed.matcher.claim)
         assert len(claimed) == 1
         async with harness(database, clock) as broker:
             await broker.match()
@@ -323,8 +323,9 @@ async def test_a_restart_of_the_database_under_load_loses_nothing(
             assert broker.runs
 
 
+@pytest.mark.parametrize("lost", ["the claim", "the matches"])
 async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    lost: str, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The matcher continues at once, before the claim expires."""
 
@@ -338,13 +339,21 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
                 work(db)
                 db.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
-            return write(work) if work == broker.matcher.claim else write(ends)
+            is_claim = work == broker.matcher.claim
+            if is_claim != (lost == "the claim"):
+                return write(work)
+            if is_claim:  # The commit succeeds, but its acknowledgement is lost.
+                write(work)
+            return write(ends)
 
         monkeypatch.setattr(broker.store, "write_now", cut)
-        with pytest.raises(StoreError, match="nothing was written"):
-            broker.matcher.step()
+        for _ in range(2):
+            with pytest.raises(StoreError, match="nothing was written"):
+                broker.matcher.step()
         monkeypatch.undo()
         assert not await broker.rows(matches)
+        async with harness(database, running=False) as other:
+            assert other.matcher.step() == 0  # The claim is valid.
         assert broker.matcher.step() == 1
         assert len(await broker.rows(matches)) == 1
         assert broker.matcher.step() == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from graphmatch.broker.app.assembly import Follower
 from graphmatch.broker.app.errors import ConflictError
 from graphmatch.broker.app.security import ANYBODY
 from graphmatch.broker.db.queries import WITH_MATCHES
@@ -277,6 +278,42 @@ async def test_solutions_have_a_limit(tmp_path: Path) -> None:
         solutions = [json.loads(row["solutions"]) for row in rows]
         assert len(solutions[0]) == 3
         assert len(solutions[1]["graph"]) == 3
+
+
+async def test_a_follower_applies_changes_of_subscriptions(idle: BrokerHarness) -> None:
+    follower = Follower(idle.broker)
+    follower.load()
+    await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings())
+    await log(idle.broker, "a")
+    assert follower.step() == 0
+    assert _ids(idle.broker) == {"1"}
+    assert not await found(idle)
+
+
+async def test_parts_of_a_publication_are_completed_after_the_end_of_subscriptions(
+    monkeypatch: pytest.MonkeyPatch, idle: BrokerHarness
+) -> None:
+    """The rest has one part, although some matches are stored."""
+    monkeypatch.setattr(match_worker, "CHUNK_SIZE", 3)
+    made = [
+        await idle.broker.subscriptions.subscribe(GIVEN, SubscriptionSettings()) for _ in range(4)
+    ]
+    await log(idle.broker, "a")
+
+    def killed(_: Sequence[int]) -> None:
+        raise KeyboardInterrupt
+
+    idle.matcher.on_matched = killed
+    with pytest.raises(KeyboardInterrupt):
+        idle.matcher.step()
+    assert len(await found(idle)) == 3
+    for one in made[:2]:
+        await idle.broker.subscriptions.unsubscribe(one.id, ANYBODY, one.ticket)
+    again = MatchWorker(idle.broker)
+    again.load()
+    assert again.step() == 1
+    assert sorted(await found(idle)) == [(n, 1) for n in range(1, 5)]
+    assert [row["problem"] for row in await idle.rows(publications)] == [None]
 
 
 async def test_matches_are_announced_after_the_commit(idle: BrokerHarness) -> None:

@@ -297,10 +297,9 @@ async def test_a_subscription_that_cannot_be_added_is_ended(
             raise UnicodeEncodeError("utf-8", "x", 0, 1, "no luck")
         return subscribe(self, several, *more)
 
-    monkeypatch.setattr(Engine, "subscribe_many", broken)
-
     for query in (QUERY, "ASK { ?s a <urn:bad> }", QUERY):
         await idle.broker.subscriptions.subscribe({"query": query}, SubscriptionSettings())
+    monkeypatch.setattr(Engine, "subscribe_many", broken)
     await log(idle.broker, "a")
     await idle.match()
     assert await matched(idle) == [(1, 1), (3, 1)]
@@ -309,7 +308,7 @@ async def test_a_subscription_that_cannot_be_added_is_ended(
     assert states[1][1].startswith("refused: UnicodeEncodeError")
 
 
-async def test_a_match_whose_delivery_cannot_be_made_is_kept(
+async def test_a_match_whose_quiet_hours_are_unusable_is_sent_at_once(
     hook: Receiver, idle: BrokerHarness
 ) -> None:
     for _ in range(2):
@@ -320,7 +319,12 @@ async def test_a_match_whose_delivery_cannot_be_made_is_kept(
     await log(idle.broker, "a")
     await idle.match()
     assert await matched(idle) == [(1, 1), (2, 1)]
-    assert [row["subscription"] for row in await idle.rows(deliveries)] == [2]
+    rows = await idle.rows(deliveries)
+    assert [(row["subscription"], row["due_at"] - row["created_at"]) for row in rows] == [
+        (1, 0),
+        (2, 0),
+    ]
+    assert idle.broker.supervisor.set_aside() == ["matching: 1 set aside"]
 
 
 def test_readyz_names_a_task_that_fails_until_it_works(
