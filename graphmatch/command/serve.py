@@ -387,7 +387,7 @@ async def _show_samples(broker: Broker) -> None:
         )
     items = await asyncio.to_thread(lambda: list(read_publications("data/feeds")))
     for number, item in enumerate(items):
-        await broker.publications.take_in([item], source="data/feeds")
+        await broker.publications.add([item], source="data/feeds")
         await asyncio.sleep(0 if number < len(items) // 2 else 2)
 
 

@@ -154,7 +154,7 @@ def make_app(
     )
     insights = InsightService(broker)
     app.state.api = Api(broker, matcher, streams, metrics, options, insights, retry, feeds, matched)
-    app.router.routes.append(Route("/v1/publications", publications.publish_now, methods=["POST"]))
+    app.router.routes.append(Route("/v1/publications", publications.publish, methods=["POST"]))
     for module in ROUTES:
         app.include_router(module.router)
     handle(app)

@@ -19,13 +19,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphmatch.broker.api.problems import HttpError, problem_answer
+from graphmatch.broker.models.publication import LINE_TYPES
 from semantic.errors import Place, Problem
 
 BODY_SECONDS = 30.0
 """Time limit for the next part of a body, in seconds."""
 SMALL_BODY_BYTES = 1_000_000
 """Limit of bodies without documents."""
-LINE_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
 _ONTOLOGY_BYTES = 4_000_000
 _LARGE = {"/what-if": 2 * _ONTOLOGY_BYTES, "/v1/ontology:what-if": _ONTOLOGY_BYTES}
 """Limits of other bodies by path, in bytes."""

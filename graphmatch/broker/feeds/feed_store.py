@@ -284,8 +284,7 @@ class BrokerFeedStore(FeedStore):
                 db.execute(text(sql), rows)
 
         publications = [item.publication for item in new]
-        take_in = self._broker.publications.take_in
-        await take_in(publications, source=url, also=execute, task="feeds")
+        await self._broker.publications.add(publications, source=url, within=execute)
 
 
 class FeedStoreError(GraphMatchError):

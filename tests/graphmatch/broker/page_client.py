@@ -83,7 +83,7 @@ class PageServer(LiveBroker):
             self.wait_for(self._subscribe_samples())
             for number, one in enumerate(several, 1):
                 self.clock.forward = -timedelta(days=DAYS * (1 - number / len(several)))
-                self.wait_for(self.broker.publications.take_in([one], source="samples"))
+                self.wait_for(self.broker.publications.add([one], source="samples"))
             self.clock.forward = timedelta(0)
             self.settled()
 

@@ -56,7 +56,7 @@ async def test_publications_and_further_changes_are_committed_together(idle: Bro
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await idle.broker.publications.take_in(found, source="kafka", also=fails)
+        await idle.broker.publications.add(found, source="kafka", within=fails)
     assert not await idle.rows(publications)
 
 
