@@ -115,8 +115,7 @@ class Client:
             Fields of ``POST /v1/subscriptions``: ``query``, ``where``, or ``topics``, ``words`` and
             ``not_words``; ``name``, ``sink``, ``expires_in``, ``digest`` and ``quiet_hours``.
         """
-        created = self.request("POST", "/v1/subscriptions", json=fields)
-        return Subscribed.model_validate(created)
+        return Subscribed(**self.request("POST", "/v1/subscriptions", json=fields))
 
     def subscribe_many(self, requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Create subscriptions; return the receipt or the problem of each in order."""
@@ -168,10 +167,8 @@ class Client:
         """
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         headers["Content-Type"] = media_type or "application/octet-stream"
-        params = {} if id is None else {"id": id}
-        receipt = self.request(
-            "POST", "/v1/publications", content=data, headers=headers, params=params
-        )
+        path = "/v1/publications" if id is None else f"/v1/publications?id={quote(id, safe='')}"
+        receipt = self.request("POST", path, content=data, headers=headers)
         return PublishReceipt.model_validate(receipt)
 
     def matches(self, id: str, ticket: str | None = None, *, since: int = 0) -> Iterator[MatchView]:

@@ -114,6 +114,7 @@ def make_app(
     options = options or ApiOptions()
     metrics, streams = Metrics(broker.store, broker.clock), Streams(broker, options.alive_seconds)
     metrics.registry.register(broker.supervisor)
+    metrics.streams.set_function(lambda: len(streams))
 
     def matched(numbers: Sequence[int]) -> None:
         streams.notify(numbers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Header
@@ -12,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.insight import ExplainedMatch, publication_of
 from graphmatch.broker.api.sse import PAGE
-from graphmatch.broker.app.errors import BusyError, NotFoundError, TooManyRequestsError
+from graphmatch.broker.app.errors import NotFoundError, TooManyRequestsError
 from graphmatch.broker.db.match_queries import match_of, matches_after
 from graphmatch.broker.models.match import MatchesPage, MatchView
 from graphmatch.broker.outbox.match_feed import atom, feed_url, json_feed, match_view, rss
@@ -48,9 +47,7 @@ async def list_matches(
     summary="Stream matches",
     response_class=StreamingResponse,
     responses={
-        **deps.content_of(
-            "text/event-stream", description="Events called `match`.", example=_EVENT
-        ),
+        **deps.content_of("text/event-stream", example=_EVENT),
         204: {"description": "The subscription has ended, and there are no more matches."},
     },
 )
@@ -78,16 +75,9 @@ async def events(
     if not streams.has_room(number):
         what, remedy = "this subscription has too many open streams", "Close a stream."
         raise TooManyRequestsError(Problem(what, Place(id), remedy), 60)
-    if streams.stopped:
-        raise BusyError(Problem("the broker is stopping", Place(id), "Try again later."))
-
-    async def counted() -> AsyncIterator[str]:
-        with by.api.metrics.streams.track_inprogress():
-            async for text in streams.follow(number, known, root):
-                yield text
-
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+    followed = streams.follow(number, known, root)
+    return StreamingResponse(followed, media_type="text/event-stream", headers=headers)
 
 
 _FORMATS = {

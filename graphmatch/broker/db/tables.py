@@ -124,7 +124,6 @@ publications = _table(
     "publications",
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
     Column("id", Text, nullable=False, index=True),
-    Column("hash", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("title", Text),
     Column("link", Text),
@@ -136,7 +135,7 @@ publications = _table(
     Column("matched_at", BigInteger),
     Column("problem", Text),
 )
-"""The log of acknowledged publications. ``data`` is N-Triples, ``hash`` its SHA-256."""
+"""The log of acknowledged publications. ``data`` is N-Triples."""
 _partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
 
 idempotency_keys = _table(

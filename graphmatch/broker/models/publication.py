@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Base64Bytes, ConfigDict, Field
 
 from graphmatch.broker.models.base import Answer, Model, Time
+from graphmatch.broker.models.match import MatchedPublication
 from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
 
@@ -34,30 +35,19 @@ Data: TypeAlias = str | dict[str, Any] | list[Any]
 """A document as text, or JSON-LD."""
 
 
-class Document(NamedTuple):
-    """A document, its format, and the id of a publication that has none."""
-
-    data: bytes
-    format: str | None
-    id: str | None
-
-
 class PublishOptions(Model):
     """The query of a request that publishes.
 
     Attributes
     ----------
     id
-        Id of a publication that has none.
+        Id of a publication that has none, and base of relative IRIs.
     split_by
         How the body is split into publications.
-    base
-        Base of relative IRIs. The default is the id.
     """
 
     id: str | None = Field(None, max_length=2000)
     split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = "auto"
-    base: str | None = Field(None, max_length=2000)
 
 
 class PublicationLine(Model):
@@ -77,9 +67,9 @@ class PublicationLine(Model):
     data: Data
     format: str | None = None
 
-    def document(self) -> Document:
-        """Return the document of the line."""
-        return Document(_encoded(self.data), self.format, self.id)
+    def document(self) -> tuple[bytes, str | None, str | None]:
+        """Return the document, its format, and the id of a publication that has none."""
+        return _encoded(self.data), self.format, self.id
 
 
 class CloudEvent(Model):
@@ -105,11 +95,11 @@ class CloudEvent(Model):
     data: Data | None = None
     data_base64: Base64Bytes | None = None
 
-    def document(self) -> Document:
-        """Return the document of the event."""
+    def document(self) -> tuple[bytes, str | None, str | None]:
+        """Return the document, its format, and the id of a publication that has none."""
         data = self.data_base64 if self.data is None else _encoded(self.data)
         id = self.id if ":" in self.id else f"{self.source}#{self.id}"
-        return Document(data or b"", self.datacontenttype, id)
+        return data or b"", self.datacontenttype, id
 
 
 def _encoded(data: Data) -> bytes:
@@ -129,7 +119,7 @@ class PublishReceipt(Answer):
     problems: list[ProblemItem]
 
 
-class PublicationView(PublicationRef, Answer):
+class PublicationView(MatchedPublication, Answer):
     """A publication, without its triples.
 
     Attributes
@@ -140,9 +130,6 @@ class PublicationView(PublicationRef, Answer):
         `null` until the publication is matched.
     """
 
-    title: str | None = None
-    link: str | None = None
-    summary: str | None = None
     source: str
     received_at: Time
     matched_at: Time | None = None

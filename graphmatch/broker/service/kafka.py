@@ -31,7 +31,7 @@ from graphmatch.broker.app.errors import ConflictError
 from graphmatch.broker.db.dead_letters import add_dead_letter
 from graphmatch.broker.db.tables import kafka_offsets
 from graphmatch.broker.models.times import millis
-from graphmatch.broker.service.publications import is_iri
+from graphmatch.broker.service.publications import Addition, is_iri
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class KafkaSource:
                 add_dead_letter(db, _TASK, record, str(problem), now)
 
         source = f"kafka:{self._topic}"
-        adding = self._broker.publications.add(publications, source=source, within=within)
+        adding = self._broker.publications.add(Addition(publications, source, within=within))
         asyncio.run_coroutine_threadsafe(adding, loop).result()
         with suppress(KafkaException):  # Only monitoring tools read these offsets.
             consumer.commit(offsets=[TopicPartition(self._topic, *end) for end in ends.items()])

@@ -11,12 +11,13 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
+from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
@@ -36,13 +37,13 @@ from graphmatch.broker.models.publication import (
     LINE_TYPES,
     PART_TYPES,
     CloudEvent,
-    Document,
     PublicationLine,
 )
 from graphmatch.broker.models.summaries import summary_of
 from graphmatch.broker.models.times import millis
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.reading import SplitBy, read_publications
+from semantic.vocabulary import RSS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -56,8 +57,8 @@ _ID_BYTES = 2000
 _SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
 """Largest input that is processed without a thread, which would cost more."""
 _TASK = "publications"
+_ITEM = f"<{RSS['item'].value}>".encode()
 _INSERT = insert(publications)
-T = TypeVar("T")
 Row = dict[str, Any]
 
 
@@ -81,24 +82,32 @@ _ACCEPTED = TypeAdapter(Accepted)
 
 
 @dataclass(slots=True)
-class _Request:
-    """Rows that wait for their commit, and parameters of `Publications.add`.
+class Addition:
+    """Publications that enter the log in one transaction.
 
     Parameters
     ----------
-    size
-        Number of bytes that count for the owner's limit.
+    publications
+        The publications.
+    source
+        ``http``, the address of a feed, or a Kafka topic.
+    problems
+        Problems that the response contains.
+    key, content
+        The key of the request, and its body.
+    within
+        Called in the same transaction, for offsets or items of feeds.
     """
 
-    rows: list[Row]
-    problems: list[Problem]
-    by: Principal
-    now: int
-    size: int
-    key: str | None
-    content: bytes
-    within: Callable[[Connection], None]
-    done: asyncio.Future[Accepted]
+    publications: Sequence[Publication]
+    source: str
+    problems: list[Problem] = field(default_factory=list)
+    by: Principal = ANYBODY
+    key: str | None = None
+    content: bytes = b""
+    within: Callable[[Connection], None] = lambda _: None
+    rows: list[Row] = field(default_factory=list, init=False)
+    done: asyncio.Future[Accepted] = field(init=False)
 
 
 class Publications:
@@ -106,7 +115,7 @@ class Publications:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._queue: list[_Request] = []
+        self._queue: list[Addition] = []
         self._committing: asyncio.Task[None] | None = None
 
     async def publish(
@@ -116,7 +125,6 @@ class Publications:
         format: str | None = None,
         name: str | None = None,
         split_by: SplitBy | str = SplitBy.AUTO,
-        base: str | None = None,
         key: str | None = None,
         by: Principal = ANYBODY,
     ) -> Accepted:
@@ -124,7 +132,7 @@ class Publications:
 
         Parameters
         ----------
-        data, format, name, split_by, base
+        data, format, name, split_by
             Those of `read`.
         key
             Key of the request: a repeated request gets the same response and publishes nothing.
@@ -136,12 +144,12 @@ class Publications:
         ConflictError
             If the key was used for another document.
         """
-        reading = partial(self.read, data, format=format, name=name, split_by=split_by, base=base)
+        reading = partial(self.read, data, format=format, name=name, split_by=split_by)
         is_large = len(data) > _SMALL_BYTES or format in PART_TYPES
-        found, problems = await _in_thread_if(is_large, reading)
+        found, problems = await asyncio.to_thread(reading) if is_large else reading()
         if not found:
             raise InvalidRequestError(problems[0])
-        return await self.add(found, problems, source="http", by=by, key=key, content=data)
+        return await self.add(Addition(found, "http", problems, by, key, data))
 
     def read(
         self,
@@ -150,7 +158,6 @@ class Publications:
         format: str | None = None,
         name: str | None = None,
         split_by: SplitBy | str = SplitBy.AUTO,
-        base: str | None = None,
     ) -> tuple[list[Publication], list[Problem]]:
         """Return the publications of a body, and the problems of its refused parts.
 
@@ -161,9 +168,8 @@ class Publications:
         format
             Media type or extension, if the content does not identify the syntax.
         name
-            The id of a publication that has none of its own; by default a UUID of the document.
-        base
-            The base of relative IRIs; by default `name`, or the UUID if it is not an IRI.
+            The id of a publication that has none of its own; by default a UUID of the document. It
+            is also the base of relative IRIs. If it is not an IRI, the UUID is the base.
 
         Raises
         ------
@@ -176,18 +182,14 @@ class Publications:
         for place, model, part in _parts(data, _media_type(format)):
             told: list[Problem] = []
             try:
-                document = Document(part, format, name)
+                document = part, format, name
                 if model is not None:
                     document = model.model_validate_json(part).document()
-                for publication in _read(document, split_by, base, told.append):
-                    found.append(publication)
-                    if len(found) > limit:
-                        break
+                found += islice(_read(*document, split_by, told.append), limit + 1 - len(found))
             except ValidationError as error:
                 first = error.errors()[0]
-                item = ".".join(map(str, first["loc"]))[:200] or None
-                what = f"not valid: {first['msg']}"
-                told.append(Problem(what, Place("body", item=item), "See /docs."))
+                place_in_part = Place("body", item=".".join(map(str, first["loc"]))[:200] or None)
+                told.append(Problem(f"not valid: {first['msg']}", place_in_part, "See /docs."))
             except InputError as error:
                 told.append(error.problem)
             refused = [problem for problem in told if problem.severity is Severity.REFUSED]
@@ -199,29 +201,8 @@ class Publications:
             problems.append(Problem("no publication in it", Place(name or "body"), "Send RDF."))
         return found, problems
 
-    async def add(
-        self,
-        found: Sequence[Publication],
-        problems: Sequence[Problem] = (),
-        *,
-        source: str,
-        by: Principal = ANYBODY,
-        key: str | None = None,
-        content: bytes = b"",
-        within: Callable[[Connection], None] = lambda _: None,
-    ) -> Accepted:
+    async def add(self, request: Addition) -> Accepted:
         """Commit publications to the log.
-
-        Parameters
-        ----------
-        problems
-            Problems that the response contains.
-        source
-            ``http``, the address of a feed, or a Kafka topic.
-        key, content
-            The key of the request, and its body.
-        within
-            Called in the same transaction, for offsets or items of feeds.
 
         Raises
         ------
@@ -229,21 +210,15 @@ class Publications:
             If no publication of a request can be stored. If some can, the others are problems of
             the response, and dead letters.
         """
-        now = millis(self._broker.clock())
-        is_large = sum(len(publication.rows) for publication in found) > _SMALL_TRIPLES
-        rows = await _in_thread_if(
-            is_large, lambda: [publication_row(one, source, by.owner, now) for one in found]
-        )
-        is_http = source == "http"
-        size = sum(len(row["data"]) for row in rows) if is_http else 0
-        done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
-        self._queue.append(
-            _Request(rows, list(problems), by, now, size, key, content, within, done)
-        )
+        make_rows = partial(_rows, request, millis(self._broker.clock()))
+        is_large = sum(len(one.rows) for one in request.publications) > _SMALL_TRIPLES
+        request.rows = await asyncio.to_thread(make_rows) if is_large else make_rows()
+        request.done = asyncio.get_running_loop().create_future()
+        self._queue.append(request)
         if self._committing is None or self._committing.done():
             self._committing = asyncio.create_task(self._commit_queue())
-        accepted = await done
-        if is_http and accepted.problems and not accepted.publications:
+        accepted = await request.done
+        if request.source == "http" and accepted.problems and not accepted.publications:
             raise InvalidRequestError(accepted.problems[0])
         return accepted
 
@@ -260,7 +235,7 @@ class Publications:
             with self._broker.supervisor.round(_TASK):  # Its failure must not end this loop.
                 self._broker.on_commit()
 
-    async def _commit(self, batch: Sequence[_Request]) -> Sequence[Accepted | BaseException]:
+    async def _commit(self, batch: Sequence[Addition]) -> Sequence[Accepted | BaseException]:
         """Commit requests together, or else one by one; return the results."""
         write = self._broker.store.write
         (results,) = await asyncio.gather(
@@ -273,29 +248,28 @@ class Publications:
         alone = (write(partial(self._insert_alone, request)) for request in batch)
         return await asyncio.gather(*alone, return_exceptions=True)
 
-    def _insert(self, batch: Sequence[_Request], db: Connection) -> list[Accepted]:
+    def _insert(self, batch: Sequence[Addition], db: Connection) -> list[Accepted]:
         """Insert the publications of all requests; any failure undoes the transaction."""
         earlier = [
-            None
-            if request.key is None
-            else earlier_response(db, request.by.owner, request.key, request.content)
+            request.key and earlier_response(db, request.by.owner, request.key, request.content)
             for request in batch
         ]
-        new = [request for request, found in zip(batch, earlier, strict=True) if found is None]
+        new = [request for request, found in zip(batch, earlier, strict=True) if not found]
         _insert_rows(db, [row for request in new for row in request.rows])
         sizes = Counter[Principal]()
         for request in new:
-            sizes[request.by] += request.size
             request.within(db)
+            if request.source == "http":
+                sizes[request.by] += sum(len(row["data"]) for row in request.rows)
         for by, size in sizes.items():
-            if size:
-                self._broker.accounts.charge(db, by, size)
+            self._broker.accounts.charge(db, by, size)
+        now = millis(self._broker.clock())
         return [
-            _complete(db, request) if found is None else _ACCEPTED.validate_python(found)
+            _ACCEPTED.validate_python(found) if found else _complete(db, request, now)
             for request, found in zip(batch, earlier, strict=True)
         ]
 
-    def _insert_alone(self, request: _Request, db: Connection) -> Accepted:
+    def _insert_alone(self, request: Addition, db: Connection) -> Accepted:
         """Insert the publications of one request, without those that cannot be stored."""
 
         def try_rows(rows: Sequence[Row]) -> None:
@@ -312,13 +286,13 @@ class Publications:
         return accepted
 
 
-def _complete(db: Connection, request: _Request) -> Accepted:
+def _complete(db: Connection, request: Addition, now: int) -> Accepted:
     """Return the response to a request, which is stored under its key."""
     numbers = tuple((row["seq"], row["id"]) for row in request.rows)
     accepted = Accepted(numbers, tuple(request.problems))
     if request.key is not None:
         response = _ACCEPTED.dump_python(accepted, mode="json")
-        store_response(db, request.by.owner, request.key, request.content, response, request.now)
+        store_response(db, request.by.owner, request.key, request.content, response, now)
     return accepted
 
 
@@ -329,10 +303,6 @@ def _insert_rows(db: Connection, rows: Sequence[Row]) -> None:
         for seq, row in enumerate(rows, first):
             row["seq"] = seq
         db.execute(_INSERT, rows)
-
-
-async def _in_thread_if(is_large: bool, work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work) if is_large else work()
 
 
 def _media_type(format: str | None) -> str:
@@ -361,27 +331,30 @@ def _parts(
 
 
 def _read(
-    document: Document, split_by: SplitBy | str, base: str | None, on_problem: OnProblem
+    data: bytes,
+    format: str | None,
+    name: str | None,
+    split_by: SplitBy | str,
+    on_problem: OnProblem,
 ) -> Iterator[Publication]:
     """Yield the publications of a document."""
-    if "\0" in (document.id or ""):
+    if "\0" in (name or ""):
         raise InputError(Problem("a NUL (U+0000)", Place("request", item="id"), "Leave it out."))
-    media_type = _media_type(document.format)
-    unique = f"urn:uuid:{UUID(bytes=sha256(document.data).digest()[:16], version=5)}"
-    stream = BytesIO(document.data)
-    stream.name = document.id or unique
+    media_type, stream = _media_type(format), BytesIO(data)
+    unique = f"urn:uuid:{UUID(bytes=sha256(data).digest()[:16], version=5)}"
+    stream.name = name or unique
     for publication in read_publications(
         stream,
         split_by=split_by,
         format=None if media_type in DETECTED_TYPES else media_type,
-        base_iri=base or (stream.name if is_iri(stream.name) else unique),
+        base_iri=stream.name if is_iri(stream.name) else unique,
         on_problem=on_problem,
     ):
         if len(publication.id.encode()) <= _ID_BYTES:
             yield publication
         else:
-            what, where = f"an id of more than {_ID_BYTES:,} bytes", Place(stream.name)
-            on_problem(Problem(what, where, "Give it a shorter one."))
+            what = f"an id of more than {_ID_BYTES:,} bytes"
+            on_problem(Problem(what, Place(stream.name), "Give it a shorter one."))
 
 
 def is_iri(text: str) -> bool:
@@ -400,20 +373,18 @@ def _at(place: Place, problem: Problem) -> Problem:
     return replace(problem, where=replace(place, item=item))
 
 
-def publication_row(publication: Publication, source: str, owner: int | None, now: int) -> Row:
+def _rows(request: Addition, now: int) -> list[Row]:
+    same = {"source": request.source, "owner": request.by.owner, "received_at": now}
+    return [publication_row(publication) | same for publication in request.publications]
+
+
+def publication_row(publication: Publication) -> Row:
     """Return the row of a publication in the log, with its triples as N-Triples."""
     triples = (TripleTerm(s, p, o) for s, p, o in publication.given)  # type: ignore[arg-type]
     data = serialize(triples, format=RdfFormat.N_TRIPLES) or b""
-    title, link = publication.title, publication.link
-    is_item = title is not None or link is not None
-    return {
-        "id": publication.id,
-        "hash": sha256(data).digest(),
-        "data": data,
-        "title": title and title.replace("\0", "\ufffd"),
-        "link": link and link.replace("\0", "\ufffd"),
-        "summary": summary_of(publication) if is_item else None,
-        "source": source,
-        "owner": owner,
-        "received_at": now,
-    }
+    row: Row = {"id": publication.id, "data": data, "title": None, "link": None, "summary": None}
+    if _ITEM in data:  # The properties of an item are searched in all triples.
+        texts = publication.title, publication.link
+        row["title"], row["link"] = (text and text.replace("\0", "\ufffd") for text in texts)
+        row["summary"] = summary_of(publication) if any(texts) else None
+    return row

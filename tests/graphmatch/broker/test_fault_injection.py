@@ -38,6 +38,7 @@ from graphmatch.broker.outbox.senders import SmtpServer
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.publications import Addition
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.ontology.ontology import Ontology
@@ -649,7 +650,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
             for one in given:
                 await broker.broker.subscriptions.subscribe(one, SubscriptionSettings(**MONTH))
             for begin in range(0, len(items), 50):
-                await broker.broker.publications.add(items[begin : begin + 50], source="test")
+                await broker.broker.publications.add(Addition(items[begin : begin + 50], "test"))
                 await broker.match()
                 clock.forward(minutes=7)
             log = {row["seq"]: row for row in await broker.rows(publications)}

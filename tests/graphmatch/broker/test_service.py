@@ -23,6 +23,7 @@ from graphmatch.broker.models.subscription_settings import (
     name_of,
     send_at,
 )
+from graphmatch.broker.service.publications import Addition
 from graphmatch.engine import Engine
 from semantic.errors import GraphMatchError, SubscriptionError
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness
@@ -56,7 +57,7 @@ async def test_publications_and_further_changes_are_committed_together(idle: Bro
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await idle.broker.publications.add(found, source="kafka", within=fails)
+        await idle.broker.publications.add(Addition(found, "kafka", within=fails))
     assert not await idle.rows(publications)
 
 

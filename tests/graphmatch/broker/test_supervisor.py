@@ -363,9 +363,9 @@ def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the store reject publications called `bad`."""
     encoded = publications_module.publication_row
 
-    def row(publication: Any, *more: Any) -> dict[str, Any]:
+    def row(publication: Any) -> dict[str, Any]:
         is_bad = "bad" in (publication.title, publication.id.removeprefix("urn:"))
-        return encoded(publication, *more) | ({"title": "\0"} if is_bad else {})
+        return encoded(publication) | ({"title": "\0"} if is_bad else {})
 
     monkeypatch.setattr(publications_module, "publication_row", row)
 
