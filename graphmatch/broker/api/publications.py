@@ -21,7 +21,6 @@ from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import digest_of
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models import publication as model
-from graphmatch.broker.models.problem import ProblemItem
 from graphmatch.broker.models.stored_publication import PublicationRef
 from semantic.errors import Place, Problem
 
@@ -84,10 +83,9 @@ async def publish(request: Request) -> Response:
         key=key,
         by=by.principal,
     )
-    receipt = model.PublishReceipt(
-        publications=[_ref(seq, id, by.root) for seq, id in accepted.publications],
-        problems=[ProblemItem.model_validate(problem) for problem in accepted.problems],
-    )
+    refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
+    content = {"publications": refs, "problems": accepted.problems}
+    receipt = model.PublishReceipt.model_validate(content)
     headers = {"Location": receipt.publications[0].url} if receipt.publications else {}
     return Response(receipt.model_dump_json(), 202, headers, _JSON)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from html import unescape
 from io import BytesIO
 from itertools import islice
 from operator import itemgetter
@@ -22,7 +24,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
-from pyoxigraph import NamedNode, RdfFormat, serialize
+from pyoxigraph import Literal, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as TripleTerm
 from sqlalchemy import insert
 
@@ -39,7 +41,6 @@ from graphmatch.broker.models.publication import (
     CloudEvent,
     PublicationLine,
 )
-from graphmatch.broker.models.summaries import summary_of
 from graphmatch.broker.models.times import millis
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
 from semantic.reading import SplitBy, read_publications
@@ -58,6 +59,12 @@ _SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
 """Largest input that is processed without a thread, which would cost more."""
 _TASK = "publications"
 _ITEM = f"<{RSS['item'].value}>".encode()
+SUMMARY_CHARACTERS = 300
+"""Maximum length of a summary."""
+_READ_CHARACTERS = 20_000
+"""Maximum length of the part of a description that is searched for text."""
+_DESCRIPTION = RSS["description"]
+_TAG = re.compile(r"<[^<>]{0,2000}>")
 _INSERT = insert(publications)
 Row = dict[str, Any]
 
@@ -388,3 +395,23 @@ def publication_row(publication: Publication) -> Row:
         row["title"], row["link"] = (text and text.replace("\0", "\ufffd") for text in texts)
         row["summary"] = summary_of(publication) if any(texts) else None
     return row
+
+
+def summary_of(publication: Publication) -> str | None:
+    """Return the description of a feed item as plain text; ``None`` if it has none.
+
+    Examples
+    --------
+    >>> from semantic.publication import Publication
+    >>> html = Literal("<p>Rain &amp; <b>sun</b></p>")
+    >>> summary_of(Publication.of("p", [(NamedNode("urn:item"), RSS["description"], html)]))
+    'Rain & sun'
+    """
+    for _, property_, value in publication.given:
+        if property_ == _DESCRIPTION and isinstance(value, Literal):
+            text = unescape(_TAG.sub(" ", value.value[:_READ_CHARACTERS]))
+            words = " ".join(text.replace("\0", "\ufffd").split())
+            if len(words) > SUMMARY_CHARACTERS:
+                words = f"{words[: SUMMARY_CHARACTERS - 1].rstrip()}…"
+            return words or None
+    return None
