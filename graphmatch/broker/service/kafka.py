@@ -15,7 +15,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -44,6 +44,8 @@ BATCH_SIZE = 500
 """Maximum number of records that are read at once."""
 _WAIT_SECONDS = 0.5
 _TASK = "kafka"
+_Refused: TypeAlias = tuple[str, Problem]
+"""The id of a record, and the problem of a part of it."""
 
 log = logging.getLogger("graphmatch.broker")
 
@@ -107,7 +109,7 @@ class KafkaSource:
     ) -> None:
         """Commit records together with the offsets after them."""
         publications: list[Publication] = []
-        refused: list[tuple[str, Problem]] = []
+        refused: list[_Refused] = []
         begins: dict[int, int] = {}
         ends: dict[int, int] = {}
         for message in messages:
@@ -117,7 +119,9 @@ class KafkaSource:
             partition, offset = message.partition() or 0, message.offset() or 0
             begins.setdefault(partition, offset)
             ends[partition] = offset + 1
-            self._read_record(message, publications, refused)
+            record = f"urn:kafka:{self._topic}:{partition}:{offset}"
+            reading = partial(self._read_record, message, record, publications, refused)
+            self._broker.supervisor.try_record(_TASK, record, reading)
         if not ends:
             return
         now = millis(self._broker.clock())
@@ -144,23 +148,15 @@ class KafkaSource:
             consumer.commit(offsets=[TopicPartition(self._topic, *end) for end in ends.items()])
 
     def _read_record(
-        self,
-        message: Message,
-        publications: list[Publication],
-        refused: list[tuple[str, Problem]],
+        self, message: Message, record: str, found: list[Publication], refused: list[_Refused]
     ) -> None:
         """Add the publications and the problems of a record. A tombstone has none."""
-        record = f"urn:kafka:{self._topic}:{message.partition()}:{message.offset()}"
         key, data = (message.key() or b"").decode("utf-8", "replace"), message.value()
-        format, id = _content_type(message), key if is_iri(key) else record
-
-        def read() -> None:
-            found, problems = self._broker.publications.read(data or b"", format=format, name=id)
-            publications.extend(found)
-            refused.extend((record, problem) for problem in problems)
-
         if data:
-            self._broker.supervisor.try_record(_TASK, record, read)
+            format, id = _content_type(message), key if is_iri(key) else record
+            several, problems = self._broker.publications.read(data, format=format, name=id)
+            found.extend(several)
+            refused.extend((record, problem) for problem in problems)
 
 
 def _content_type(message: Message) -> str | None:
