@@ -56,8 +56,9 @@ LAYERS = (
     ("graphmatch.spark.matching", "graphmatch.spark.documents"),
     ("graphmatch.spark.source",),
     ("graphmatch.spark",),
-    ("graphmatch.broker", "graphmatch.broker.app.errors", "graphmatch.broker.client"),
+    ("graphmatch.broker", "graphmatch.broker.app.errors"),
     ("graphmatch.broker.models",),
+    ("graphmatch.broker.client",),
     ("graphmatch.broker.db",),
     (
         "graphmatch.broker.app.rate_limits",

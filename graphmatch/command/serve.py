@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
@@ -364,6 +365,7 @@ def _serve(
             if showing is not None:
                 showing.cancel()
 
+    gc.set_threshold(50_000)  # Publications make many objects without cycles.
     asyncio.run(served())
 
 
@@ -375,6 +377,7 @@ async def _show_samples(broker: Broker) -> None:
     from graphmatch.broker.api.dependencies import LOCAL_SCOPES, local_owner
     from graphmatch.broker.app.security import Principal
     from graphmatch.broker.models.subscription_settings import SubscriptionSettings
+    from graphmatch.broker.service.publications import Addition
     from semantic.reading import read_publications
 
     by = Principal(await local_owner(broker), LOCAL_SCOPES)
@@ -385,7 +388,7 @@ async def _show_samples(broker: Broker) -> None:
         )
     items = await asyncio.to_thread(lambda: list(read_publications("data/feeds")))
     for number, item in enumerate(items):
-        await broker.publications.take_in([item], source="data/feeds")
+        await broker.publications.add(Addition([item], "data/feeds"))
         await asyncio.sleep(0 if number < len(items) // 2 else 2)
 
 

@@ -109,7 +109,8 @@ def make_app(api: Api) -> Application:
         exception_handlers=HANDLERS,
     )
     app.state.api = api
-    app.router.routes.append(Route("/v1/publications", publications.publish_now, methods=["POST"]))
+    api.metrics.streams.set_function(lambda: len(api.streams))
+    app.router.routes.append(Route("/v1/publications", publications.publish, methods=["POST"]))
     for module in ROUTES:
         app.include_router(module.router)
     app.mount(system.DOCS_FILES, StaticFiles(packages=[("fastapi_offline", "static")]))

@@ -21,13 +21,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graphmatch.broker.api.dependencies import Api
 from graphmatch.broker.api.problems import HttpError, media_type, problem_answer
 from graphmatch.broker.metrics import without_secrets
+from graphmatch.broker.models.publication import LINE_TYPES
 from semantic.errors import Place, Problem
 
 BODY_SECONDS = 30.0
 """Time limit for the next part of a body, in seconds."""
 SMALL_BODY_BYTES = 1_000_000
 """Limit of bodies without documents."""
-LINE_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
 _LARGE = {"/what-if": 8_000_000, "/v1/ontology:what-if": 4_000_000, "/v1/publications": 2**63}
 """Other limits of bodies by path, in bytes."""
 SLOW_SECONDS = 1.0

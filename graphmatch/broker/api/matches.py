@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Header
 from starlette.responses import Response, StreamingResponse
@@ -12,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from graphmatch.broker.api import dependencies as deps
 from graphmatch.broker.api.insight import ExplainedMatch, publication_of
 from graphmatch.broker.api.sse import PAGE
-from graphmatch.broker.app.errors import BusyError, NotFoundError, TooManyRequestsError
+from graphmatch.broker.app.errors import NotFoundError, TooManyRequestsError
 from graphmatch.broker.db.match_queries import match_of, matches_after
 from graphmatch.broker.models.match import MatchesPage, MatchView
 from graphmatch.broker.outbox.match_feed import atom, feed_url, json_feed, match_view, rss
@@ -48,9 +47,7 @@ async def list_matches(
     summary="Stream matches",
     response_class=StreamingResponse,
     responses={
-        **deps.content_of(
-            "text/event-stream", description="Events called `match`.", example=_EVENT
-        ),
+        **deps.content_of("text/event-stream", example=_EVENT),
         204: {"description": "The subscription has ended, and there are no more matches."},
     },
 )
@@ -78,16 +75,9 @@ async def events(
     if not streams.has_room(number):
         what, remedy = "this subscription has too many open streams", "Close a stream."
         raise TooManyRequestsError(Problem(what, Place(id), remedy), 60)
-    if streams.stopped:
-        raise BusyError(Problem("the broker is stopping", Place(id), "Try again later."))
-
-    async def counted() -> AsyncIterator[str]:
-        with by.api.metrics.streams.track_inprogress():
-            async for text in streams.follow(number, known, root):
-                yield text
-
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+    followed = streams.follow(number, known, root)
+    return StreamingResponse(followed, media_type="text/event-stream", headers=headers)
 
 
 _FORMATS = {
@@ -95,39 +85,33 @@ _FORMATS = {
     "rss": (rss, "application/rss+xml"),
     "json": (json_feed, "application/feed+json"),
 }
+_FEEDS = deps.content_of(*(media_type for _, media_type in _FORMATS.values()), schema={})
+_FEEDS[304] = {"description": "The feed has not changed."}
 
 
-def _feed(format: str) -> dict[str, Any]:
-    media_type = _FORMATS[format][1]
-    responses = deps.content_of(media_type, schema={} if format == "json" else {"type": "string"})
-    responses[304] = {"description": "The feed has not changed."}
-    summary = f"Read the newest matches as a feed ({media_type})"
-    return {"summary": summary, "response_class": Response, "responses": responses}
-
-
-@router.get("/subscriptions/{id}/feed.atom", **_feed("atom"))
-@router.get("/subscriptions/{id}/feed.rss", **_feed("rss"))
-@router.get("/subscriptions/{id}/feed.json", **_feed("json"))
+@router.get(
+    "/subscriptions/{id}/feed.{format}",
+    summary="Read the newest matches as a feed",
+    response_class=Response,
+    responses=_FEEDS,
+)
 async def feed(
     id: deps.Id,
+    format: Literal["atom", "rss", "json"],
     by: deps.TheReader,
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return the newest matches as a feed, with an entity tag for conditional requests."""
-    render, media_type = _FORMATS[by.request.url.path.rpartition(".")[2]]
+    render, media_type = _FORMATS[format]
     row, root = await by.subscription(id, reading=True), by.root
-    size, headers, more = (
-        by.api.broker.limits.payload_bytes,
-        {"Cache-Control": "private, no-cache"},
-        {},
-    )
-    if row["state"] != "ended" and render is atom:
+    headers, more = {"Cache-Control": "private, no-cache"}, {}
+    if row["state"] != "ended" and format == "atom":
         more["hub"] = hub_of(root)
         headers["Link"] = hub_links(more["hub"], feed_url(row, root))
+    size = by.api.broker.limits.payload_bytes
     content, headers["ETag"] = await by.read(lambda db: render(db, row, root, size, **more))
-    tag = headers["ETag"]
-    tags = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
-    if tag in tags or "*" in tags:
+    known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
+    if headers["ETag"] in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=media_type, headers=headers)
 

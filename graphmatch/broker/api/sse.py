@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ class Streams:
 
     def __len__(self) -> int:
         """Return the number of open streams."""
-        return sum(map(len, self._waiting.values()))
+        return sum(map(len, list(self._waiting.values())))
 
     def start(self) -> None:
         """Start on the running event loop."""
@@ -87,17 +87,6 @@ class Streams:
         """Return whether a subscription may open another stream."""
         return len(self._waiting.get(number, ())) < STREAMS
 
-    @contextmanager
-    def _awaiting(self, number: int) -> Iterator[asyncio.Event]:
-        event = asyncio.Event()
-        self._waiting.setdefault(number, set()).add(event)
-        try:
-            yield event
-        finally:
-            self._waiting[number].discard(event)
-            if not self._waiting[number]:
-                del self._waiting[number]
-
     async def follow(self, number: int, since: int | None, root: str) -> AsyncIterator[str]:
         """Yield the events of a subscription.
 
@@ -110,33 +99,41 @@ class Streams:
         root
             Base URL of the broker.
         """
-        store, now = self._broker.store, asyncio.get_running_loop().time
+        woken = asyncio.Event()
+        self._waiting.setdefault(number, set()).add(woken)
+        try:
+            with suppress(StoreError):  # The client connects again.
+                async for text in self._events(number, since, root, woken):
+                    yield text
+        finally:
+            self._waiting[number].discard(woken)
+            if not self._waiting[number]:
+                del self._waiting[number]
+
+    async def _events(
+        self, number: int, since: int | None, root: str, woken: asyncio.Event
+    ) -> AsyncIterator[str]:
+        read, now = self._broker.store.read, asyncio.get_running_loop().time
         until = now() + STREAM_SECONDS
-        with self._awaiting(number) as event, suppress(StoreError):  # The client connects again.
-            newest = await store.read(lambda db: counter(db, "match"))
-            # A higher number is from another store. Without this, new matches would be missing.
-            last = newest if since is None else min(since, newest)
-            yield f"retry: 2000\nid: {last}\n\n"
-            if since is not None and await store.read(
-                partial(self._is_cut, number=number, last=last)
-            ):
-                days = self._broker.limits.replayed / timedelta(days=1)
-                yield _control("truncated", f"matches older than {days:g} days are missing here")
-            while not self.stopped and now() < until:
-                event.clear()
-                page = partial(self._page, number=number, last=last, root=root)
-                rows, state = await store.read(page)
-                for seq, view in rows:
-                    last = seq
-                    yield f"id: {seq}\nevent: match\ndata: {view}\n\n"
-                if rows:
-                    continue
-                if state == "ended":
-                    yield _control("ended", "the subscription has ended")
-                    return
+        newest = await read(lambda db: counter(db, "match"))
+        # A higher number is from another store. Without this, new matches would be missing.
+        last = newest if since is None else min(since, newest)
+        yield f"retry: 2000\nid: {last}\n\n"
+        if since is not None and await read(partial(self._is_cut, number=number, last=last)):
+            days = self._broker.limits.replayed / timedelta(days=1)
+            yield _control("truncated", f"matches older than {days:g} days are missing here")
+        while not self.stopped and now() < until:
+            woken.clear()
+            rows, state = await read(partial(self._page, number=number, last=last, root=root))
+            for seq, view in rows:
+                last = seq
+                yield f"id: {seq}\nevent: match\ndata: {view}\n\n"
+            if not rows and state == "ended":
+                yield _control("ended", "the subscription has ended")
+                return
+            if not rows:
                 try:
-                    async with asyncio.timeout(self._alive):
-                        await event.wait()
+                    await asyncio.wait_for(woken.wait(), self._alive)
                 except TimeoutError:
                     yield ": alive\n\n"
 

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response
 
 from graphmatch.broker.api import dependencies as deps
-from graphmatch.broker.api.guard import LINE_TYPES
 from graphmatch.broker.api.problems import first_problem, problem_of
 from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.app.security import read_key
@@ -21,6 +20,7 @@ from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.models import subscription as model
 from graphmatch.broker.models.base import EXAMPLE_QUERY
 from graphmatch.broker.models.problem import ProblemAnswer
+from graphmatch.broker.models.publication import LINE_TYPES
 from graphmatch.broker.service.subscriptions import CONFIRMATION, Request
 from semantic.errors import GraphMatchError, Place, Problem
 

@@ -13,7 +13,7 @@ With any role but ``feeds``, a process loads all subscriptions, for matches, rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -166,19 +166,13 @@ async def started(
                 subscriber.run(stop),
                 hub.run(stop),
             ]
-            stops: list[Callable[[], object]] = []
             if parts.kafka is not None:
                 from graphmatch.broker.service.kafka import KafkaSource
 
-                source = KafkaSource(broker, *parts.kafka)
-                tasks.append(source.run())
-                stops.append(source.stop)
+                tasks.append(KafkaSource(broker, *parts.kafka).run(stop))
             async with asyncio.TaskGroup() as group:
                 for task in tasks:
                     group.create_task(task)
-                await stop.wait()
-                for end in stops:
-                    end()
 
         last_match: int = await store.read(lambda db: counter_of(db, "match"))
 

@@ -1,4 +1,4 @@
-"""Responses to requests with an ``Idempotency-Key``, which a repeated request gets again."""
+"""Responses to requests with an ``Idempotency-Key``, so that a repeated request has no effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 
 def earlier_response(db: Connection, owner: int | None, key: str, content: bytes) -> Any | None:
-    """Return the response to an earlier request of an owner with the same key and content.
+    """Return the response to an earlier request with a key; ``None`` if the key is new.
+
+    Parameters
+    ----------
+    owner
+        Owner of the key; ``None`` for all clients without a token.
+    content
+        The content of the request.
 
     Raises
     ------
@@ -25,18 +32,18 @@ def earlier_response(db: Connection, owner: int | None, key: str, content: bytes
     """
     table = idempotency_keys.c
     same = (table.owner == (owner or 0)) & (table.key == key)
-    row = db.execute(select(table.hash, table.response).where(same)).one_or_none()
-    if row is None:
+    earlier = db.execute(select(table.hash, table.response).where(same)).one_or_none()
+    if earlier is None:
         return None
-    if row.hash != sha256(content).digest():
-        what, remedy = "this key was used for another request", "Use a new key."
+    if earlier.hash != sha256(content).digest():
+        what, remedy = "this key was used for another body", "Use a new key."
         raise ConflictError(Problem(what, Place("Idempotency-Key"), remedy))
-    return row.response
+    return earlier.response
 
 
 def store_response(
     db: Connection, owner: int | None, key: str, content: bytes, response: Any, now: int
 ) -> None:
-    """Store the response to a request."""
+    """Store the response to a request with a key, as JSON; `earlier_response` returns it."""
     row = {"owner": owner or 0, "key": key, "hash": sha256(content).digest()}
-    db.execute(insert(idempotency_keys).values(**row, response=response, at=now))
+    db.execute(insert(idempotency_keys).values(response=response, at=now, **row))

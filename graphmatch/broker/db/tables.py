@@ -107,12 +107,11 @@ subscriptions = _table(
     Column("after_publication", BigInteger, nullable=False),
 )
 
-# The log of acknowledged publications. `data` is N-Triples, `hash` its SHA-256.
+# The log of acknowledged publications. `data` is N-Triples.
 publications = _table(
     "publications",
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
     Column("id", Text, nullable=False, index=True),
-    Column("hash", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("title", Text),
     Column("link", Text),

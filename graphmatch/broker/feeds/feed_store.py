@@ -278,13 +278,14 @@ class BrokerFeedStore(FeedStore):
     async def _write(self, statements: Sequence[_Statement], url: str, new: Items) -> None:
         from sqlalchemy import text
 
+        from graphmatch.broker.service.publications import Addition
+
         def execute(db: Connection) -> None:
             for sql, rows in statements:
                 db.execute(text(sql), rows)
 
         publications = [item.publication for item in new]
-        take_in = self._broker.publications.take_in
-        await take_in(publications, source=url, also=execute, task="feeds")
+        await self._broker.publications.add(Addition(publications, url, within=execute))
 
 
 class FeedStoreError(GraphMatchError):

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Base64Bytes, ConfigDict, Field
 
 from graphmatch.broker.models.base import Answer, Model, Time
+from graphmatch.broker.models.match import MatchedPublication
 from graphmatch.broker.models.stored_publication import PublicationRef
 from semantic.errors import Problem
+
+LINE_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
+"""Media types of bodies with one JSON object on each line."""
+EVENT_TYPE = "application/cloudevents+json"
+BATCH_TYPE = "application/cloudevents-batch+json"
+PART_TYPES = frozenset({*LINE_TYPES, EVENT_TYPE, BATCH_TYPE})
+"""Media types of bodies whose parts are documents."""
+DETECTED_TYPES = (
+    "application/atom+xml",
+    "application/feed+json",
+    "application/json",
+    "application/octet-stream",
+    "application/rdf+xml",
+    "application/rss+xml",
+    "application/xml",
+    "text/plain",
+    "text/xml",
+    "",
+)
+"""Media types of documents whose syntax is detected from the content."""
+Data: TypeAlias = str | dict[str, Any] | list[Any]
+"""A document as text, or JSON-LD."""
 
 
 class PublishOptions(Model):
@@ -17,16 +41,13 @@ class PublishOptions(Model):
     Attributes
     ----------
     id
-        Id of a publication that has none.
+        Id of a publication that has none, and base of relative IRIs.
     split_by
         How the body is split into publications.
-    base
-        Base of relative IRIs. The default is the id.
     """
 
     id: str | None = Field(None, max_length=2000)
     split_by: Literal["auto", "document", "graph", "item", "subject", "component"] = "auto"
-    base: str | None = Field(None, max_length=2000)
 
 
 class PublicationLine(Model):
@@ -43,8 +64,12 @@ class PublicationLine(Model):
     """
 
     id: str | None = Field(None, max_length=2000)
-    data: str | dict[str, Any] | list[Any]
+    data: Data
     format: str | None = None
+
+    def document(self) -> tuple[bytes, str | None, str | None]:
+        """Return the document, its format, and the id of a publication that has none."""
+        return _encoded(self.data), self.format, self.id
 
 
 class CloudEvent(Model):
@@ -67,8 +92,18 @@ class CloudEvent(Model):
     source: str = Field(min_length=1, max_length=900)
     type: str = Field(min_length=1, examples=["org.example.offer"])
     datacontenttype: str = "application/json"
-    data: Any = None
+    data: Data | None = None
     data_base64: Base64Bytes | None = None
+
+    def document(self) -> tuple[bytes, str | None, str | None]:
+        """Return the document, its format, and the id of a publication that has none."""
+        data = self.data_base64 if self.data is None else _encoded(self.data)
+        id = self.id if ":" in self.id else f"{self.source}#{self.id}"
+        return data or b"", self.datacontenttype, id
+
+
+def _encoded(data: Data) -> bytes:
+    return (data if isinstance(data, str) else json.dumps(data)).encode()
 
 
 class PublishReceipt(Answer):
@@ -84,7 +119,7 @@ class PublishReceipt(Answer):
     problems: list[Problem]
 
 
-class PublicationView(PublicationRef, Answer):
+class PublicationView(MatchedPublication, Answer):
     """A publication, without its triples.
 
     Attributes
@@ -95,9 +130,6 @@ class PublicationView(PublicationRef, Answer):
         `null` until the publication is matched.
     """
 
-    title: str | None = None
-    link: str | None = None
-    summary: str | None = None
     source: str
     received_at: Time
     matched_at: Time | None = None

@@ -1,9 +1,9 @@
 """Publications from Kafka, each exactly once.
 
-A consumer group shares the partitions of a topic among processes. The offset of each partition is
-in the store. It is written in the transaction that adds the records to the log, so a process that
-was killed or lost a partition neither repeats nor loses records. Offsets are also committed to
-Kafka, where monitoring tools read them. Records without a readable publication are dead letters.
+The offset of each partition is in the store. It is written in the transaction that adds the records
+to the log, so a process that was killed or lost a partition neither repeats nor loses records.
+Offsets are also committed to Kafka, where monitoring tools read them. Records without a readable
+publication are dead letters.
 
 Needs the extras ``broker`` and ``kafka``.
 """
@@ -15,7 +15,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -25,13 +25,14 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select
 
-from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
+from graphmatch.broker.app.errors import ConflictError
 from graphmatch.broker.db.dead_letters import add_dead_letter
 from graphmatch.broker.db.tables import kafka_offsets
 from graphmatch.broker.models.times import millis
-from semantic.errors import InputError, Place, Problem
+from graphmatch.broker.service.publications import Addition, is_iri
+from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,16 +44,17 @@ BATCH_SIZE = 500
 """Maximum number of records that are read at once."""
 _WAIT_SECONDS = 0.5
 _TASK = "kafka"
+_Refused: TypeAlias = tuple[str, Problem]
+"""The id of a record, and the problem of a part of it."""
 
 log = logging.getLogger("graphmatch.broker")
 
 
-class _AlreadyReadError(ConflictError):
-    """Another process has read these records."""
-
-
 class KafkaSource:
     """Adds the records of a topic to the log.
+
+    The header ``content-type`` of a record is its media type. Without it, the content identifies
+    the syntax. The key of a record is the id of its publication, if it is an IRI.
 
     Parameters
     ----------
@@ -62,158 +64,109 @@ class KafkaSource:
         Comma-separated pairs ``host:port``.
     topic
         The topic, which is read from its beginning if the store has no offset of it.
-    group
-        The consumer group.
-    format
-        Media type or extension of records without a header ``content-type``. Without both, the
-        content identifies the syntax.
     """
 
-    def __init__(
-        self,
-        broker: Broker,
-        servers: str,
-        topic: str,
-        group: str = "graphmatch",
-        format: str | None = None,
-    ) -> None:
-        self._broker, self._topic, self._format = broker, topic, format
-        self._outage: str | None = None
-        self._settings: dict[str, Any] = {
-            "error_cb": self._note_outage,
-            "bootstrap.servers": servers,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,  # Partitions of a dead reader move after this time.
-        }
-        self._stop = asyncio.Event()
-        self._consumer: Consumer | None = None
+    def __init__(self, broker: Broker, servers: str, topic: str) -> None:
+        self._broker, self._servers, self._topic = broker, servers, topic
 
-    def stop(self) -> None:
-        """End after the current records."""
-        self._stop.set()
+    async def run(self, stop: asyncio.Event) -> None:
+        """Read until `stop` is set; after a failure, continue at the offsets in the store."""
+        reading = partial(asyncio.to_thread, self._read, asyncio.get_running_loop(), stop)
+        await self._broker.supervisor.repeat(_TASK, reading, stop)
 
-    async def run(self) -> None:
-        """Read until `stop`; after a failure, continue at the offsets in the store."""
-        reading = partial(asyncio.to_thread, self._read_batch, asyncio.get_running_loop())
+    def _read(self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+        consumer = Consumer(
+            {
+                "error_cb": _raise_outage,
+                "bootstrap.servers": self._servers,
+                "group.id": "graphmatch",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": 6000,  # Partitions of a dead reader move after this time.
+            }
+        )
         try:
-            await self._broker.supervisor.repeat(_TASK, reading, self._stop)
+            consumer.subscribe([self._topic], on_assign=self._assign)
+            while not stop.is_set():
+                self._add(loop, consumer, consumer.consume(BATCH_SIZE, _WAIT_SECONDS))
+                self._broker.supervisor.succeeded(_TASK)
         finally:
-            await asyncio.to_thread(self._close)
-
-    def _close(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
             consumer.close()
-
-    def _note_outage(self, error: KafkaError) -> None:
-        """Store the error if no server answers; `Consumer.consume` calls it."""
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self._outage = error.str()
-
-    def _read_batch(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._consumer is None:
-            self._consumer = Consumer(self._settings)
-            self._consumer.subscribe([self._topic], on_assign=self._assign)
-        is_done = False
-        try:
-            self._outage = None
-            messages = self._consumer.consume(BATCH_SIZE, _WAIT_SECONDS)
-            if self._outage is not None and not messages:
-                raise KafkaException(self._outage)
-            by_partition: dict[int, list[Message]] = {}
-            for message in messages:
-                if (error := message.error()) is not None:
-                    log.warning("Kafka: %s", error.str())
-                elif (partition := message.partition()) is not None:
-                    by_partition.setdefault(partition, []).append(message)
-            for partition, records in by_partition.items():
-                self._take_in(loop, self._consumer, partition, records)
-            is_done = True
-        except _AlreadyReadError as error:
-            log.info("Kafka: %s", error)
-        finally:
-            if not is_done:  # The next consumer begins at the offsets in the store.
-                self._close()
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Begin each partition at its offset in the store."""
-        rows = self._broker.store.read_now(lambda db: db.execute(select(kafka_offsets)).all())
-        known = {(row.topic, row.partition): row.offset for row in rows}
+        known = self._broker.store.read_now(self._offsets)
         for place in partitions:
-            place.offset = known.get((place.topic, place.partition), OFFSET_BEGINNING)
+            place.offset = known.get(place.partition, OFFSET_BEGINNING)
         consumer.assign(partitions)
 
-    def _take_in(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        consumer: Consumer,
-        partition: int,
-        records: Sequence[Message],
+    def _offsets(self, db: Connection) -> dict[int, int]:
+        mine = select(kafka_offsets).where(kafka_offsets.c.topic == self._topic)
+        return {row.partition: row.offset for row in db.execute(mine)}
+
+    def _add(
+        self, loop: asyncio.AbstractEventLoop, consumer: Consumer, messages: Sequence[Message]
     ) -> None:
-        """Commit the records of a partition together with their offset."""
+        """Commit records together with the offsets after them."""
         publications: list[Publication] = []
-        refused: list[tuple[str, Problem]] = []
-        for record in records:
-            self._read(record, publications, refused)
-        first, end = (records[0].offset() or 0), (records[-1].offset() or 0) + 1
-        source = f"kafka:{self._topic}"
-        here = (kafka_offsets.c.topic == self._topic) & (kafka_offsets.c.partition == partition)
+        refused: list[_Refused] = []
+        begins: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        for message in messages:
+            if (error := message.error()) is not None:
+                log.warning("Kafka: %s", error.str())
+                continue
+            partition, offset = message.partition() or 0, message.offset() or 0
+            begins.setdefault(partition, offset)
+            ends[partition] = offset + 1
+            record = f"urn:kafka:{self._topic}:{partition}:{offset}"
+            reading = partial(self._read_record, message, record, publications, refused)
+            self._broker.supervisor.try_record(_TASK, record, reading)
+        if not ends:
+            return
         now = millis(self._broker.clock())
 
-        def also(db: Connection) -> None:
-            known = db.scalar(select(kafka_offsets.c.offset).where(here).with_for_update())
-            if known is None:
-                row = {"topic": self._topic, "partition": partition, "offset": end}
-                db.execute(insert(kafka_offsets).values(row))
-            elif known > first:
-                what = f"records before {known} are in the log already"
-                raise _AlreadyReadError(Problem(what, Place(source), "No action is needed."))
-            else:
-                db.execute(update(kafka_offsets).where(here).values(offset=end))
-            for place, problem in refused:
-                add_dead_letter(db, _TASK, place, str(problem), now)
+        def within(db: Connection) -> None:
+            for partition, known in self._offsets(db).items():
+                if known > begins.get(partition, known):
+                    what = f"partition {partition} was read up to {known} by another process"
+                    raise ConflictError(Problem(what, Place(source), "No action is needed."))
+            mine = kafka_offsets.c.topic == self._topic
+            db.execute(delete(kafka_offsets).where(mine, kafka_offsets.c.partition.in_(ends)))
+            rows = [
+                {"topic": self._topic, "partition": partition, "offset": end}
+                for partition, end in ends.items()
+            ]
+            db.execute(insert(kafka_offsets), rows)
+            for record, problem in refused:
+                add_dead_letter(db, _TASK, record, str(problem), now)
 
-        taking = self._broker.publications.take_in(
-            publications, source=source, also=also, task=_TASK
-        )
-        asyncio.run_coroutine_threadsafe(taking, loop).result()
+        source = f"kafka:{self._topic}"
+        adding = self._broker.publications.add(Addition(publications, source, within=within))
+        asyncio.run_coroutine_threadsafe(adding, loop).result()
         with suppress(KafkaException):  # Only monitoring tools read these offsets.
-            consumer.commit(offsets=[TopicPartition(self._topic, partition, end)])
+            consumer.commit(offsets=[TopicPartition(self._topic, *end) for end in ends.items()])
 
-    def _read(
-        self,
-        record: Message,
-        publications: list[Publication],
-        refused: list[tuple[str, Problem]],
+    def _read_record(
+        self, message: Message, record: str, found: list[Publication], refused: list[_Refused]
     ) -> None:
-        """Add the publications of a record, or the problems of a record without any."""
-        place = f"urn:kafka:{record.topic()}:{record.partition()}:{record.offset()}"
-        data = record.value()
-        if not data:
-            return  # The record is a tombstone.
-        name = (record.key() or b"").decode("utf-8", "replace")
-        is_iri = ":" in name and name.isprintable() and " " not in name
-        format, id = _content_type(record) or self._format, name if is_iri else place
-
-        def read() -> None:
-            try:
-                found, problems = self._broker.publications.read(data, format=format, name=id)
-            except (InputError, InvalidRequestError) as error:
-                found, problems = [], (error.problem,)
-            if not found and not problems:
-                problems = (Problem("no publication in it", Place(place), "Send RDF."),)
-            publications.extend(found)
-            refused.extend((place, problem) for problem in problems)
-
-        self._broker.supervisor.try_record(_TASK, place, read)
+        """Add the publications and the problems of a record. A tombstone has none."""
+        key, data = (message.key() or b"").decode("utf-8", "replace"), message.value()
+        if data:
+            format, id = _content_type(message), key if is_iri(key) else record
+            several, problems = self._broker.publications.read(data, format=format, name=id)
+            found.extend(several)
+            refused.extend((record, problem) for problem in problems)
 
 
-def _content_type(record: Message) -> str | None:
-    headers = record.headers() or []
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    for name, value in pairs:
+def _content_type(message: Message) -> str | None:
+    for name, value in dict(message.headers() or ()).items():
         if name.lower() == "content-type" and value:
             return value.decode("latin-1") if isinstance(value, bytes) else value
     return None
+
+
+def _raise_outage(error: KafkaError) -> None:
+    """Raise an error if no server answers; `Consumer.consume` calls this, and raises it, too."""
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        raise KafkaException(error)

@@ -8,28 +8,43 @@ each request is repeated on its own, and stores all publications that can be sto
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from html import unescape
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from pyoxigraph import RdfFormat, serialize
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+from pyoxigraph import Literal, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as TripleTerm
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 
-from graphmatch.broker.app.errors import ConflictError, InvalidRequestError
+from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import ANYBODY, Principal
+from graphmatch.broker.db.idempotency import earlier_response, store_response
 from graphmatch.broker.db.store import counted, is_outage
-from graphmatch.broker.db.tables import idempotency_keys, publications
-from graphmatch.broker.models.summaries import summary_of
+from graphmatch.broker.db.tables import publications
+from graphmatch.broker.models.publication import (
+    BATCH_TYPE,
+    DETECTED_TYPES,
+    LINE_TYPES,
+    PART_TYPES,
+    CloudEvent,
+    PublicationLine,
+)
 from graphmatch.broker.models.times import millis
-from semantic.errors import InputError, Place, Problem, Severity
-from semantic.limits import DEFAULT_LIMITS
-from semantic.reading import SplitBy, check_base, read_publications
+from semantic.errors import InputError, OnProblem, Place, Problem, Severity
+from semantic.reading import SplitBy, read_publications
+from semantic.vocabulary import RSS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -40,9 +55,17 @@ if TYPE_CHECKING:
 BATCH_SIZE = 100
 """Maximum number of requests that are committed together."""
 _ID_BYTES = 2000
-_SMALL_BYTES, _TRIPLE_BYTES = 16_384, 64
-_PUBLISH = insert(publications)
-T = TypeVar("T")
+_SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
+"""Largest input that is processed without a thread, which would cost more."""
+_TASK = "publications"
+_ITEM = f"<{RSS['item'].value}>".encode()
+SUMMARY_CHARACTERS = 300
+"""Maximum length of a summary."""
+_READ_CHARACTERS = 20_000
+"""Maximum length of the part of a description that is searched for text."""
+_DESCRIPTION = RSS["description"]
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_INSERT = insert(publications)
 Row = dict[str, Any]
 
 
@@ -62,25 +85,36 @@ class Accepted:
     problems: tuple[Problem, ...] = ()
 
 
+_ACCEPTED = TypeAdapter(Accepted)
+
+
 @dataclass(slots=True)
-class _Intake:
-    """Rows that wait for their commit, and the parameters of `Publications.take_in`."""
+class Addition:
+    """Publications that enter the log in one transaction.
 
-    rows: list[Row]
-    problems: Sequence[Problem]
+    Parameters
+    ----------
+    publications
+        The publications.
+    source
+        ``http``, the address of a feed, or a Kafka topic.
+    problems
+        Problems that the response contains.
+    key, content
+        The key of the request, and its body.
+    within
+        Called in the same transaction, for offsets or items of feeds.
+    """
+
+    publications: Sequence[Publication]
     source: str
-    task: str
-    by: Principal
-    now: int
-    key: str | None
-    body: bytes
-    also: Callable[[Connection], None] | None
-    done: asyncio.Future[Accepted]
-
-    @property
-    def size(self) -> int:
-        """Number of bytes that count for the owner's limit; 0 for feeds and Kafka."""
-        return sum(len(row["data"]) for row in self.rows) if self.source == "http" else 0
+    problems: list[Problem] = field(default_factory=list)
+    by: Principal = ANYBODY
+    key: str | None = None
+    content: bytes = b""
+    within: Callable[[Connection], None] = lambda _: None
+    rows: list[Row] = field(default_factory=list, init=False)
+    done: asyncio.Future[Accepted] = field(init=False)
 
 
 class Publications:
@@ -88,7 +122,7 @@ class Publications:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._queue: list[_Intake] = []
+        self._queue: list[Addition] = []
         self._committing: asyncio.Task[None] | None = None
 
     async def publish(
@@ -98,7 +132,6 @@ class Publications:
         format: str | None = None,
         name: str | None = None,
         split_by: SplitBy | str = SplitBy.AUTO,
-        base: str | None = None,
         key: str | None = None,
         by: Principal = ANYBODY,
     ) -> Accepted:
@@ -106,28 +139,24 @@ class Publications:
 
         Parameters
         ----------
-        data
-            A document of any RDF syntax, or a feed.
-        format, name, split_by, base
+        data, format, name, split_by
             Those of `read`.
         key
             Key of the request: a repeated request gets the same response and publishes nothing.
 
         Raises
         ------
-        InputError
-            If the format is unknown.
         InvalidRequestError
             If the document has no publication, or more than the limit.
         ConflictError
             If the key was used for another document.
         """
-        reading = partial(self.read, data, format=format, name=name, split_by=split_by, base=base)
-        found, problems = await _in_thread_if_large(len(data), reading)
+        reading = partial(self.read, data, format=format, name=name, split_by=split_by)
+        is_large = len(data) > _SMALL_BYTES or format in PART_TYPES
+        found, problems = await asyncio.to_thread(reading) if is_large else reading()
         if not found:
-            empty = Problem("no publication in it", Place(name or "body"), "Send RDF.")
-            raise InvalidRequestError(problems[0] if problems else empty)
-        return await self.take_in(found, problems, source="http", key=key, of=data, by=by)
+            raise InvalidRequestError(problems[0])
+        return await self.add(Addition(found, "http", problems, by, key, data))
 
     def read(
         self,
@@ -136,69 +165,51 @@ class Publications:
         format: str | None = None,
         name: str | None = None,
         split_by: SplitBy | str = SplitBy.AUTO,
-        base: str | None = None,
-    ) -> tuple[list[Publication], tuple[Problem, ...]]:
-        """Return the publications of a document, and the problems of its refused parts.
+    ) -> tuple[list[Publication], list[Problem]]:
+        """Return the publications of a body, and the problems of its refused parts.
 
         Parameters
         ----------
+        data
+            A document of any RDF syntax, a feed, lines of JSON, or CloudEvents.
         format
             Media type or extension, if the content does not identify the syntax.
         name
-            The id of a publication that has none of its own; by default a UUID of the document.
-        base
-            The base of relative IRIs; by default `name`, or the UUID if it is not an IRI.
+            The id of a publication that has none of its own; by default a UUID of the document. It
+            is also the base of relative IRIs. If it is not an IRI, the UUID is the base.
+
+        Raises
+        ------
+        InvalidRequestError
+            If there are more publications or problems than the limit.
         """
-        if "\0" in (name or ""):
-            problem = Problem("a NUL (U+0000)", Place("request", item="id"), "Leave it out.")
-            raise InputError(problem)
-        problems: list[Problem] = []
-        document = BytesIO(data)
-        document.name = name or f"urn:uuid:{uuid_of(data)}"
         found: list[Publication] = []
-        for publication in read_publications(
-            document,
-            split_by=split_by,
-            format=format,
-            base_iri=base or _base_of(document.name, data),
-            on_problem=problems.append,
-            limits=DEFAULT_LIMITS,
-        ):
-            if len(publication.id.encode()) > _ID_BYTES:
-                what, where = f"an id of more than {_ID_BYTES:,} bytes", Place(document.name)
-                problems.append(Problem(what, where, "Give it a shorter one.", Severity.REFUSED))
-                continue
-            found.append(publication)
-            if len(found) > self._broker.limits.publications:
-                what = f"more than {self._broker.limits.publications:,} publications"
+        problems: list[Problem] = []
+        limit = self._broker.limits.publications
+        for place, model, part in _parts(data, _media_type(format)):
+            told: list[Problem] = []
+            try:
+                document = part, format, name
+                if model is not None:
+                    document = model.model_validate_json(part).document()
+                found += islice(_read(*document, split_by, told.append), limit + 1 - len(found))
+            except ValidationError as error:
+                first = error.errors()[0]
+                place_in_part = Place("body", item=".".join(map(str, first["loc"]))[:200] or None)
+                told.append(Problem(f"not valid: {first['msg']}", place_in_part, "See /docs."))
+            except InputError as error:
+                told.append(error.problem)
+            refused = [problem for problem in told if problem.severity is Severity.REFUSED]
+            problems += refused if place is None else [_at(place, one) for one in refused]
+            if max(len(found), len(problems)) > limit:
+                what = f"more than {limit:,} publications"
                 raise InvalidRequestError(Problem(what, Place("body"), "Send several requests."))
-        refused = (problem for problem in problems if problem.severity is Severity.REFUSED)
-        return found, tuple(refused)
+        if not found and not problems:
+            problems.append(Problem("no publication in it", Place(name or "body"), "Send RDF."))
+        return found, problems
 
-    async def take_in(
-        self,
-        found: Sequence[Publication],
-        problems: Sequence[Problem] = (),
-        *,
-        source: str,
-        key: str | None = None,
-        of: bytes = b"",
-        by: Principal = ANYBODY,
-        also: Callable[[Connection], None] | None = None,
-        task: str = "http",
-    ) -> Accepted:
+    async def add(self, request: Addition) -> Accepted:
         """Commit publications to the log.
-
-        Parameters
-        ----------
-        source
-            ``http``, the address of a feed, or a Kafka topic.
-        key, of
-            The key of the request, and its body.
-        also
-            Called in the same transaction, for offsets or items of feeds.
-        task
-            The name of the task, for the supervisor.
 
         Raises
         ------
@@ -206,94 +217,89 @@ class Publications:
             If no publication of a request can be stored. If some can, the others are problems of
             the response, and dead letters.
         """
-        now = millis(self._broker.clock())
-        size = sum(len(publication.rows) for publication in found) * _TRIPLE_BYTES
-        rows = await _in_thread_if_large(
-            size, lambda: [row_of(publication, source, by.owner, now) for publication in found]
-        )
-        done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
-        body = b"" if key is None else sha256(of).digest()
-        intake = _Intake(rows, problems, source, task, by, now, key, body, also, done)
-        self._queue.append(intake)
+        make_rows = partial(_rows, request, millis(self._broker.clock()))
+        is_large = sum(len(one.rows) for one in request.publications) > _SMALL_TRIPLES
+        request.rows = await asyncio.to_thread(make_rows) if is_large else make_rows()
+        request.done = asyncio.get_running_loop().create_future()
+        self._queue.append(request)
         if self._committing is None or self._committing.done():
             self._committing = asyncio.create_task(self._commit_queue())
-        accepted = await done
-        if task == "http" and accepted.problems and not accepted.publications:
+        accepted = await request.done
+        if request.source == "http" and accepted.problems and not accepted.publications:
             raise InvalidRequestError(accepted.problems[0])
         return accepted
 
     async def _commit_queue(self) -> None:
-        write = self._broker.store.write
         while batch := self._queue[:BATCH_SIZE]:
             del self._queue[:BATCH_SIZE]
-            inserting = write(partial(self._insert, batch))
-            (inserted,) = await asyncio.gather(inserting, return_exceptions=True)
-            results: Sequence[Accepted | BaseException]
-            if not isinstance(inserted, BaseException):
-                results = inserted
-            elif is_outage(inserted):
-                results = [inserted] * len(batch)
-            else:
-                alone = (write(partial(self._insert_alone, intake)) for intake in batch)
-                results = await asyncio.gather(*alone, return_exceptions=True)
-            for intake, result in zip(batch, results, strict=True):
-                if intake.done.cancelled():
-                    pass
-                elif isinstance(result, BaseException):
-                    intake.done.set_exception(result)
+            for request, result in zip(batch, await self._commit(batch), strict=True):
+                if request.done.cancelled():
+                    continue
+                if isinstance(result, BaseException):
+                    request.done.set_exception(result)
                 else:
-                    intake.done.set_result(result)
-            self._broker.on_commit()
+                    request.done.set_result(result)
+            with self._broker.supervisor.round(_TASK):  # Its failure must not end this loop.
+                self._broker.on_commit()
 
-    def _insert(self, batch: Sequence[_Intake], db: Connection) -> list[Accepted]:
+    async def _commit(self, batch: Sequence[Addition]) -> Sequence[Accepted | BaseException]:
+        """Commit requests together, or else one by one; return the results."""
+        write = self._broker.store.write
+        (results,) = await asyncio.gather(
+            write(partial(self._insert, batch)), return_exceptions=True
+        )
+        if not isinstance(results, BaseException):
+            return results
+        if is_outage(results):
+            return [results] * len(batch)
+        alone = (write(partial(self._insert_alone, request)) for request in batch)
+        return await asyncio.gather(*alone, return_exceptions=True)
+
+    def _insert(self, batch: Sequence[Addition], db: Connection) -> list[Accepted]:
         """Insert the publications of all requests; any failure undoes the transaction."""
-        earlier = [_earlier_response(db, intake) for intake in batch]
-        new = [intake for intake, found in zip(batch, earlier, strict=True) if found is None]
-        _insert_rows(db, [row for intake in new for row in intake.rows])
+        earlier = [
+            request.key and earlier_response(db, request.by.owner, request.key, request.content)
+            for request in batch
+        ]
+        new = [request for request, found in zip(batch, earlier, strict=True) if not found]
+        _insert_rows(db, [row for request in new for row in request.rows])
         sizes = Counter[Principal]()
-        for intake in new:
-            sizes[intake.by] += intake.size
+        for request in new:
+            request.within(db)
+            if request.source == "http":
+                sizes[request.by] += sum(len(row["data"]) for row in request.rows)
         for by, size in sizes.items():
-            if size:
-                self._broker.accounts.charge(db, by, size)
+            self._broker.accounts.charge(db, by, size)
+        now = millis(self._broker.clock())
         return [
-            found or _complete(db, intake, intake.rows, intake.problems)
-            for intake, found in zip(batch, earlier, strict=True)
+            _ACCEPTED.validate_python(found) if found else _complete(db, request, now)
+            for request, found in zip(batch, earlier, strict=True)
         ]
 
-    def _insert_alone(self, intake: _Intake, db: Connection) -> Accepted:
+    def _insert_alone(self, request: Addition, db: Connection) -> Accepted:
         """Insert the publications of one request, without those that cannot be stored."""
-        if (earlier := _earlier_response(db, intake)) is not None:
-            return earlier
-        stored: list[Row] = []
 
-        def insert_some(rows: Sequence[Row]) -> None:
-            with db.begin_nested():
+        def try_rows(rows: Sequence[Row]) -> None:
+            with db.begin_nested() as trial:
                 _insert_rows(db, rows)
-            stored.extend(rows)
+                trial.rollback()
 
-        problems, each = list(intake.problems), self._broker.supervisor.each
-        for row, error in each(intake.task, intake.rows, insert_some, _id_of_row):
+        rows, each = tuple(request.rows), self._broker.supervisor.each
+        for row, error in each(_TASK, rows, try_rows, itemgetter("id")):
+            request.rows.remove(row)
             remedy = "Ask the operator of the broker."
-            problems.append(Problem(f"set aside: {error}", Place(row["id"]), remedy))
-        if intake.size:
-            self._broker.accounts.charge(db, intake.by, intake.size)
-        return _complete(db, intake, stored, problems)
+            request.problems.append(Problem(f"set aside: {error}", Place(row["id"]), remedy))
+        [accepted] = self._insert([request], db)
+        return accepted
 
 
-def _complete(
-    db: Connection, intake: _Intake, rows: Sequence[Row], problems: Sequence[Problem]
-) -> Accepted:
-    """Write all that is committed together with the publications of a request."""
-    accepted = Accepted(tuple((row["seq"], row["id"]) for row in rows), tuple(problems))
-    if intake.key is not None:
-        refused = [_problem_json(problem) for problem in problems]
-        response = {"publications": accepted.publications, "problems": refused}
-        values = {"owner": intake.by.owner or 0, "key": intake.key, "hash": intake.body}
-        values |= {"response": response, "at": intake.now}
-        db.execute(insert(idempotency_keys).values(values))
-    if intake.also is not None:
-        intake.also(db)
+def _complete(db: Connection, request: Addition, now: int) -> Accepted:
+    """Return the response to a request, which is stored under its key."""
+    numbers = tuple((row["seq"], row["id"]) for row in request.rows)
+    accepted = Accepted(numbers, tuple(request.problems))
+    if request.key is not None:
+        response = _ACCEPTED.dump_python(accepted, mode="json")
+        store_response(db, request.by.owner, request.key, request.content, response, now)
     return accepted
 
 
@@ -303,71 +309,109 @@ def _insert_rows(db: Connection, rows: Sequence[Row]) -> None:
         first = counted(db, "publication", len(rows)) - len(rows) + 1
         for seq, row in enumerate(rows, first):
             row["seq"] = seq
-        db.execute(_PUBLISH, rows)
+        db.execute(_INSERT, rows)
 
 
-def _earlier_response(db: Connection, intake: _Intake) -> Accepted | None:
-    """Return the response to an earlier request with the same key, if there was one."""
-    if intake.key is None:
-        return None
-    table = idempotency_keys.c
-    same = (table.owner == (intake.by.owner or 0)) & (table.key == intake.key)
-    earlier = db.execute(select(table.hash, table.response).where(same)).one_or_none()
-    if earlier is None:
-        return None
-    if earlier.hash != intake.body:
-        what, remedy = "this key was used for another body", "Use a new key."
-        raise ConflictError(Problem(what, Place("Idempotency-Key"), remedy))
-    return Accepted(
-        tuple((seq, id) for seq, id in earlier.response["publications"]),
-        tuple(_problem_of(problem) for problem in earlier.response["problems"]),
-    )
+def _media_type(format: str | None) -> str:
+    return (format or "").partition(";")[0].strip().lower()
 
 
-async def _in_thread_if_large(size: int, work: Callable[[], T]) -> T:
-    """Do work in a thread, unless its input is so small that the thread costs more."""
-    return work() if size <= _SMALL_BYTES else await asyncio.to_thread(work)
+def _parts(
+    data: bytes, media_type: str
+) -> Iterator[tuple[Place | None, type[PublicationLine | CloudEvent] | None, bytes]]:
+    """Yield the lines or the events of a body, with their places and model, or the whole body."""
+    if media_type in LINE_TYPES:
+        for number, line in enumerate(data.splitlines(), 1):
+            if line.strip():
+                yield Place("body", number), PublicationLine, line
+    elif media_type in PART_TYPES:
+        try:
+            events = from_json(data)
+        except ValueError as error:
+            what = f"the body is not JSON: {error}"
+            raise InvalidRequestError(Problem(what, Place("body"), "Correct it.")) from error
+        is_batch = media_type == BATCH_TYPE and isinstance(events, list)
+        for number, event in enumerate(events if is_batch else [events], 1):
+            yield Place("body", item=f"event {number}"), CloudEvent, json.dumps(event).encode()
+    else:
+        yield None, None, data
 
 
-def uuid_of(data: bytes) -> str:
-    """Return a UUID of a document; equal documents have equal UUIDs."""
-    return str(UUID(bytes=sha256(data).digest()[:16], version=5))
+def _read(
+    data: bytes,
+    format: str | None,
+    name: str | None,
+    split_by: SplitBy | str,
+    on_problem: OnProblem,
+) -> Iterator[Publication]:
+    """Yield the publications of a document."""
+    if "\0" in (name or ""):
+        raise InputError(Problem("a NUL (U+0000)", Place("request", item="id"), "Leave it out."))
+    media_type, stream = _media_type(format), BytesIO(data)
+    unique = f"urn:uuid:{UUID(bytes=sha256(data).digest()[:16], version=5)}"
+    stream.name = name or unique
+    for publication in read_publications(
+        stream,
+        split_by=split_by,
+        format=None if media_type in DETECTED_TYPES else media_type,
+        base_iri=stream.name if is_iri(stream.name) else unique,
+        on_problem=on_problem,
+    ):
+        if len(publication.id.encode()) <= _ID_BYTES:
+            yield publication
+        else:
+            what = f"an id of more than {_ID_BYTES:,} bytes"
+            on_problem(Problem(what, Place(stream.name), "Give it a shorter one."))
 
 
-def _base_of(name: str, data: bytes) -> str:
+def is_iri(text: str) -> bool:
+    """Return whether a text is an absolute IRI."""
     try:
-        check_base(name)
-    except InputError:
-        return f"urn:uuid:{uuid_of(data)}"
-    return name
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
-def row_of(publication: Publication, source: str, owner: int | None, now: int) -> Row:
+def _at(place: Place, problem: Problem) -> Problem:
+    """Return a problem of a line or an event with its place in the body."""
+    where = problem.where
+    item = where.item or (f"line {where.line}" if where.line else place.item)
+    return replace(problem, where=replace(place, item=item))
+
+
+def _rows(request: Addition, now: int) -> list[Row]:
+    same = {"source": request.source, "owner": request.by.owner, "received_at": now}
+    return [publication_row(publication) | same for publication in request.publications]
+
+
+def publication_row(publication: Publication) -> Row:
     """Return the row of a publication in the log, with its triples as N-Triples."""
     triples = (TripleTerm(s, p, o) for s, p, o in publication.given)  # type: ignore[arg-type]
     data = serialize(triples, format=RdfFormat.N_TRIPLES) or b""
-    title, link = publication.title, publication.link
-    is_item = title is not None or link is not None
-    return {
-        "id": publication.id,
-        "hash": sha256(data).digest(),
-        "data": data,
-        "title": title and title.replace("\0", "\ufffd"),
-        "link": link and link.replace("\0", "\ufffd"),
-        "summary": summary_of(publication) if is_item else None,
-        "source": source,
-        "owner": owner,
-        "received_at": now,
-    }
+    row: Row = {"id": publication.id, "data": data, "title": None, "link": None, "summary": None}
+    if _ITEM in data:  # The properties of an item are searched in all triples.
+        texts = publication.title, publication.link
+        row["title"], row["link"] = (text and text.replace("\0", "\ufffd") for text in texts)
+        row["summary"] = summary_of(publication) if any(texts) else None
+    return row
 
 
-def _id_of_row(row: Mapping[str, Any]) -> str:
-    return str(row["id"])
+def summary_of(publication: Publication) -> str | None:
+    """Return the description of a feed item as plain text; ``None`` if it has none.
 
-
-def _problem_json(problem: Problem) -> dict[str, Any]:
-    return {"what": problem.what, "where": asdict(problem.where), "remedy": problem.remedy}
-
-
-def _problem_of(row: Mapping[str, Any]) -> Problem:
-    return Problem(row["what"], Place(**row["where"]), row["remedy"])
+    Examples
+    --------
+    >>> from semantic.publication import Publication
+    >>> html = Literal("<p>Rain &amp; <b>sun</b></p>")
+    >>> summary_of(Publication.of("p", [(NamedNode("urn:item"), RSS["description"], html)]))
+    'Rain & sun'
+    """
+    for _, property_, value in publication.given:
+        if property_ == _DESCRIPTION and isinstance(value, Literal):
+            text = unescape(_TAG.sub(" ", value.value[:_READ_CHARACTERS]))
+            words = " ".join(text.replace("\0", "\ufffd").split())
+            if len(words) > SUMMARY_CHARACTERS:
+                words = f"{words[: SUMMARY_CHARACTERS - 1].rstrip()}…"
+            return words or None
+    return None

@@ -17,6 +17,7 @@ from graphmatch.broker.app.security import Principal
 from graphmatch.broker.feeds.feed_store import Feed
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.page.routes import Page, install
+from graphmatch.broker.service.publications import Addition
 from semantic.publication import Publication
 from semantic.reading import read_publications
 from tests.graphmatch.broker.live_broker import Answer, Called, LiveBroker
@@ -83,7 +84,7 @@ class PageServer(LiveBroker):
             self.wait_for(self._subscribe_samples())
             for number, one in enumerate(several, 1):
                 self.clock.forward = -timedelta(days=DAYS * (1 - number / len(several)))
-                self.wait_for(self.broker.publications.take_in([one], source="samples"))
+                self.wait_for(self.broker.publications.add(Addition([one], "samples")))
             self.clock.forward = timedelta(0)
             self.settled()
 

@@ -141,7 +141,7 @@ def test_interrupted_streams_have_no_gap_and_no_repeat(live_broker: LiveBroker, 
             number = len(published)
             more = " ; <urn:p> 1" if number % 3 == 0 else ""
             made = client.publish(f"<urn:{number}> a <urn:C>{more} .", "text/turtle")
-            published.append(made.publications[0][0])
+            published.append(made.publications[0].seq)
 
     thread = Thread(target=publishing)
     thread.start()

@@ -39,6 +39,7 @@ from graphmatch.broker.outbox.senders import SmtpServer
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.match_worker import MatchWorker
+from graphmatch.broker.service.publications import Addition
 from graphmatch.engine import Engine
 from semantic.errors import Place, Problem
 from semantic.ontology.ontology import Ontology
@@ -150,7 +151,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 
             def matched() -> list[str]:
                 found = Client(broker.url).matches(made.id, made.ticket)
-                return [one.publication.removeprefix("urn:g-") for one in found]
+                return [one.publication.id.removeprefix("urn:g-") for one in found]
 
             wait(lambda: "c" in matched())
             assert matched() == taken  # Each is matched once, in order, without refused ones.
@@ -317,7 +318,7 @@ async def test_a_restart_of_the_database_under_load_loses_nothing(
             await until(lambda: told(hook).keys() == {f"urn:g-{one}" for one in taken}, 90)
             assert {len(ids) for ids in told(hook).values()} == {1}
             found = Client(broker.url).matches(made.id, made.ticket)
-            names = [one.publication.removeprefix("urn:g-") for one in found]
+            names = [one.publication.id.removeprefix("urn:g-") for one in found]
             assert sorted(names) == sorted(taken)
             assert broker.counted("graphmatch_publications_total") == len(taken)
             assert broker.runs
@@ -633,7 +634,7 @@ def test_processes_share_a_log_and_take_over(tmp_path: Path, database: str) -> N
         assert sum(shares().values()) == published
         shown = Client(broker.url).subscription(made.id, made.ticket)["match_count"]
         assert shown == min(published, 10_000)  # Larger numbers are not counted.
-        found = [one.publication for one in Client(broker.url).matches(made.id, made.ticket)]
+        found = [one.publication.id for one in Client(broker.url).matches(made.id, made.ticket)]
         assert len(set(found)) == len(found) == published
     store.close()
 
@@ -661,7 +662,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
             for one in given:
                 await broker.broker.subscriptions.subscribe(one, SubscriptionSettings(**MONTH))
             for begin in range(0, len(items), 50):
-                await broker.broker.publications.take_in(items[begin : begin + 50], source="test")
+                await broker.broker.publications.add(Addition(items[begin : begin + 50], "test"))
                 await broker.match()
                 clock.forward(minutes=7)
             log = {row["seq"]: row for row in await broker.rows(publications)}

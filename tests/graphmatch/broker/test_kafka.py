@@ -61,14 +61,14 @@ def served() -> Iterator[Kafka]:
 async def read(path: str, servers: str, enough: int | None) -> None:
     """Read the topic into a store, until the log has that length."""
     store = Store(path)
-    source = KafkaSource(Broker(store, Engine()), servers, TOPIC)
-    reading = asyncio.create_task(source.run())
+    source, stop = KafkaSource(Broker(store, Engine()), servers, TOPIC), asyncio.Event()
+    reading = asyncio.create_task(source.run(stop))
     ends = time.monotonic() + _SECONDS
     while time.monotonic() < ends and not reading.done():
         await asyncio.sleep(0.05)
         if enough is not None and length(store) >= enough:
             break
-    source.stop()
+    stop.set()
     await reading
     store.close()
 

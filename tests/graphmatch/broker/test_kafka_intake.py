@@ -25,6 +25,7 @@ from tests.waiting import until
 
 TOPIC = "t"
 RDF = "<urn:a> a <urn:C> ."
+LINES = "".join(f'{{"id": "urn:line:{n}", "data": "<urn:a> a <urn:C> ."}}\n' for n in (1, 2))
 
 
 def record(
@@ -98,12 +99,12 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> FakeConsumer:
     return made
 
 
-async def read(store: Store, consumer: FakeConsumer, **options: Any) -> list[str]:
+async def read(store: Store, consumer: FakeConsumer) -> list[str]:
     """Read until nothing is left; return the publications of the log."""
-    source = KafkaSource(Broker(store, Engine()), "nowhere", TOPIC, **options)
-    reading = asyncio.create_task(source.run())
+    source, stop = KafkaSource(Broker(store, Engine()), "nowhere", TOPIC), asyncio.Event()
+    reading = asyncio.create_task(source.run(stop))
     await until(lambda: bool(consumer.at) and not consumer.left())
-    source.stop()  # It ends after the records at hand.
+    stop.set()  # It ends after the records at hand.
     await reading
     chosen = select(publications.c.id).order_by(publications.c.seq)
     return [str(id) for id in store.read_now(lambda db: db.scalars(chosen).all())]
@@ -149,23 +150,25 @@ async def test_records_that_another_process_has_read_are_not_added(
 
 
 async def test_keys_headers_and_tombstones(store: Store, consumer: FakeConsumer) -> None:
-    """A key that is an IRI is the id; a header goes before the option; a tombstone is nothing."""
+    """A key that is an IRI is the id. A tombstone is nothing. Lines have several publications."""
     line = '{"@id": "urn:a", "@type": "urn:C"}'
     consumer.records = [
         record(0, 0, "urn:key"),
         record(0, 1, "no IRI"),
         record(0, 2, "urn:gone", None),
         record(0, 3, "urn:json", line, [("content-type", b"application/ld+json")]),
-        record(0, 4, "urn:option", RDF, []),
+        record(0, 4, "urn:detected", RDF, []),
         record(0, 5, "urn:bad", "no RDF"),
         record(0, 6, "urn:empty", "# a comment"),
+        record(0, 7, "", LINES, [("content-type", b"application/x-ndjson; charset=utf-8")]),
     ]
-    found = await read(store, consumer, format="ttl")
-    assert found == ["urn:key", "urn:kafka:t:0:1", "urn:json", "urn:option"]
+    found = await read(store, consumer)
+    known = ["urn:key", "urn:kafka:t:0:1", "urn:json", "urn:detected"]
+    assert found == [*known, "urn:line:1", "urn:line:2"]
     letters = store.read_now(newest_dead_letters)
     assert [row["record"] for row in letters] == ["urn:kafka:t:0:6", "urn:kafka:t:0:5"]
     assert letters[1]["error"].startswith("urn:bad")
-    assert offsets(store) == {0: 7}
+    assert offsets(store) == {0: 8}
 
 
 async def test_problems_of_kafka_do_not_stop_the_intake(

@@ -132,7 +132,7 @@ async def test_stored_bytes_are_limited_and_freed(tmp_path: Path) -> None:
     ann = await broker.accounts.principal(token)
 
     async def publish(seq: int, by: Principal, source: str = "http", size: int = 60) -> None:
-        row = {"seq": seq, "id": "urn:p", "hash": b"", "data": b"x" * size, "source": source}
+        row = {"seq": seq, "id": "urn:p", "data": b"x" * size, "source": source}
 
         def work(db: Any) -> None:
             if source == "http":

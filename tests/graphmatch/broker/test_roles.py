@@ -238,7 +238,7 @@ async def test_notifications_carry_a_match_through_all_processes(
     await asyncio.to_thread(client.publish, quad("b"), "application/n-quads")
     second = await asyncio.to_thread(next, events)
     events.close()
-    assert [one.publication for one in (event, second)] == ["urn:g-a", "urn:g-b"]
+    assert [one.publication.id for one in (event, second)] == ["urn:g-a", "urn:g-b"]
     await until(lambda: len(hook.got) == 2)
     for process in (sender, matcher):
         assert (await asyncio.to_thread(process.call, "GET", "/readyz")).status == 200

@@ -23,9 +23,11 @@ from graphmatch.broker.models.subscription_settings import (
     default_name,
     send_at,
 )
+from graphmatch.broker.service.publications import BATCH_SIZE, Addition
 from graphmatch.engine import Engine
 from semantic.errors import GraphMatchError, SubscriptionError
 from tests.graphmatch.broker.harness import QUERY, BrokerHarness
+from tests.waiting import until
 
 TEXT = b"<urn:a> a <urn:C> ."
 GIVEN = {"query": QUERY}
@@ -56,8 +58,22 @@ async def test_publications_and_further_changes_are_committed_together(idle: Bro
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await idle.broker.publications.take_in(found, source="kafka", also=fails)
+        await idle.broker.publications.add(Addition(found, "kafka", within=fails))
     assert not await idle.rows(publications)
+
+
+async def test_a_failure_after_a_commit_does_not_stop_later_commits(idle: BrokerHarness) -> None:
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    idle.broker.on_commit = fails
+    publish = idle.broker.publications.publish
+    several = (publish(TEXT, format="ttl") for _ in range(BATCH_SIZE + 1))
+    async with asyncio.timeout(20):
+        await asyncio.gather(*several)
+    assert len(await idle.rows(publications)) == BATCH_SIZE + 1
+    await until(lambda: idle.broker.supervisor.failing() != [])
+    assert idle.broker.supervisor.failing() == ["publications fails: ZeroDivisionError:"]
 
 
 async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness) -> None:

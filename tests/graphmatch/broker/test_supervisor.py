@@ -365,13 +365,13 @@ ITEM = "<item><guid>{0}</guid><title>{0}</title></item>"
 @pytest.fixture
 def bad_titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the store reject publications called `bad`."""
-    encoded = publications_module.row_of
+    encoded = publications_module.publication_row
 
-    def row(publication: Any, *more: Any) -> dict[str, Any]:
+    def row(publication: Any) -> dict[str, Any]:
         is_bad = "bad" in (publication.title, publication.id.removeprefix("urn:"))
-        return encoded(publication, *more) | ({"title": "\0"} if is_bad else {})
+        return encoded(publication) | ({"title": "\0"} if is_bad else {})
 
-    monkeypatch.setattr(publications_module, "row_of", row)
+    monkeypatch.setattr(publications_module, "publication_row", row)
 
 
 @pytest.mark.usefixtures("bad_titles")
@@ -396,7 +396,7 @@ async def test_an_item_that_cannot_be_stored_does_not_come_again(tmp_path: Path)
             clock.forward(hours=2)
         titles = [row["title"] for row in await one.rows(publications)]
         assert titles == ["a", "b1", "b2"]
-        await until(lambda: one.broker.supervisor.set_aside() == ["feeds: 1 set aside"])
+        await until(lambda: one.broker.supervisor.set_aside() == ["publications: 1 set aside"])
         letters = await one.store.read(newest_dead_letters)
         assert [row["error"].partition(":")[0] for row in letters] == ["InputError"]
 
@@ -456,7 +456,7 @@ def test_a_publication_that_cannot_be_stored_is_a_problem_of_the_response(tmp_pa
         assert [one["where"]["source"] for one in said.json["problems"]] == ["urn:bad"]
         assert publish(lines[1]).status == 422
         ready = live_broker.call("GET", "/readyz").json
-        assert ready["set_aside"] == ["http: 2 set aside"]
+        assert ready["set_aside"] == ["publications: 2 set aside"]
 
 
 @pytest.mark.usefixtures("bad_titles")
@@ -490,15 +490,16 @@ def test_bad_records_of_kafka_are_set_aside(
 
     async def read_all(store: Store) -> list[str]:
         broker = Broker(store, Engine())
-        source = KafkaSource(broker, "nowhere", "t")
-        reading = asyncio.create_task(source.run())
+        source, stop = KafkaSource(broker, "nowhere", "t"), asyncio.Event()
+        reading = asyncio.create_task(source.run(stop))
         await until(lambda: bool(consumer.at) and not consumer.left() and not failures)
-        source.stop()  # It ends after the records at hand.
+        stop.set()  # It ends after the records at hand.
         await reading
         return broker.supervisor.set_aside()
 
     store = Store(str(tmp_path / "broker.db"))
-    assert asyncio.run(read_all(store)) == ["kafka: 2 set aside"]
+    said = asyncio.run(read_all(store))
+    assert said == ["kafka: 1 set aside", "publications: 1 set aside"]
     assert not failures
     ids = store.read_now(lambda db: db.scalars(select(publications.c.id)).all())
     assert ids == ["urn:a", "urn:b", "urn:c", "urn:kafka:t:0:5"]
@@ -517,10 +518,10 @@ def test_bad_records_of_kafka_are_set_aside(
 def test_a_kafka_that_does_not_answer_is_reported() -> None:
     async def main(store: Store) -> list[str]:
         broker = Broker(store, Engine())
-        source = KafkaSource(broker, "127.0.0.1:1", "t")
-        reading = asyncio.create_task(source.run())
+        source, stop = KafkaSource(broker, "127.0.0.1:1", "t"), asyncio.Event()
+        reading = asyncio.create_task(source.run(stop))
         await until(lambda: broker.supervisor.failing() != [])
-        source.stop()
+        stop.set()
         await reading
         return broker.supervisor.failing()
 
