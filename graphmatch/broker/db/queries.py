@@ -236,8 +236,11 @@ def failing(db: Connection, whose: ColumnElement[bool]) -> Rows:
         later.subscription == table.subscription, later.state == "delivered", later.id > table.id
     )
     failed = (table.state != "delivered", table.attempt > 0, ~recovered)
-    attempts = (func.min(table.created_at), func.sum(table.attempt))
-    responses = (func.max(table.status), func.max(table.error))
+    attempts = (
+        func.min(table.created_at).label("since"),
+        func.sum(table.attempt).label("attempts"),
+    )
+    responses = (func.max(table.status).label("status"), func.max(table.error).label("error"))
     query = (
         select(table.subscription, table.host, *attempts, *responses)
         .join(subscriptions, subscriptions.c.number == table.subscription)

@@ -21,22 +21,11 @@ class MatchedPublication(PublicationRef):
 class MatchView(Answer):
     """A match. Answers, events and messages of webhooks have the same fields.
 
-    Attributes
-    ----------
-    seq
-        Number of the match, and id of its event.
-    generation
-        Generation of the subscription.
-    solutions
-        Bindings with terms in N-Triples. CONSTRUCT has an object with the lines of `graph`.
-    truncated
-        Whether solutions are missing.
-    ontology_version
-        Version of the ontology, in hexadecimal digits.
-    url
-        Address of the match with all stored solutions.
-    reasons
-        The matching triples and filters. Only messages with `include_reasons` have them.
+    `seq` is the number of the match, and the id of its event. `solutions` are bindings with terms
+    in N-Triples; those of CONSTRUCT are an object with the lines of `graph`. `truncated` says that
+    some of them are missing, and `url` is the address of the match with all stored ones.
+    `generation` is that of the subscription, and `ontology_version` has hexadecimal digits. Only
+    messages with `include_reasons` have `reasons`, the matching triples and filters.
     """
 
     seq: int = Field(examples=[41])
@@ -56,10 +45,7 @@ class MatchView(Answer):
 class MatchesPage(Page):
     """A page of matches, oldest first.
 
-    Attributes
-    ----------
-    last
-        Number of the last match of this page, for `since`.
+    `last` is the number of the last match of this page, for `since`.
     """
 
     matches: list[MatchView]

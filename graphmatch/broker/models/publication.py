@@ -38,12 +38,8 @@ Data: TypeAlias = str | dict[str, Any] | list[Any]
 class PublishOptions(Model):
     """The query of a request that publishes.
 
-    Attributes
-    ----------
-    id
-        Id of a publication that has none, and base of relative IRIs.
-    split_by
-        How the body is split into publications.
+    `id` is the id of a publication that has none, and the base of relative IRIs. `split_by` says
+    how the body is split into publications.
     """
 
     id: str | None = Field(None, max_length=2000)
@@ -53,14 +49,8 @@ class PublishOptions(Model):
 class PublicationLine(Model):
     """A line of `application/x-ndjson`.
 
-    Attributes
-    ----------
-    id
-        Id of the publication, if the data has none.
-    data
-        A document as text, or JSON-LD.
-    format
-        Media type of the document.
+    `data` is a document as text, or JSON-LD. `format` is the media type of the document, and `id`
+    the id of the publication if the data has none.
     """
 
     id: str | None = Field(None, max_length=2000)
@@ -75,14 +65,8 @@ class PublicationLine(Model):
 class CloudEvent(Model):
     """A CloudEvent in structured mode (CloudEvents 1.0). Extension attributes are ignored.
 
-    Attributes
-    ----------
-    id
-        Id of the publication if it is an IRI. Otherwise the id is `source`, `#` and `id`.
-    datacontenttype
-        Media type of the document.
-    data
-        A document as text, or JSON-LD.
+    `data` is a document as text, or JSON-LD, and `datacontenttype` its media type. `id` is the id
+    of the publication if it is an IRI. Otherwise the id is `source`, `#` and `id`.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -109,10 +93,7 @@ def _encoded(data: Data) -> bytes:
 class PublishReceipt(Answer):
     """Publications that are stored and will be matched.
 
-    Attributes
-    ----------
-    problems
-        Parts of the body that were refused.
+    `problems` are the parts of the body that were refused.
     """
 
     publications: list[PublicationRef]
@@ -122,12 +103,8 @@ class PublishReceipt(Answer):
 class PublicationView(MatchedPublication, Answer):
     """A publication, without its triples.
 
-    Attributes
-    ----------
-    source
-        `http`, the address of a feed, or a topic of Kafka.
-    matched_at
-        `null` until the publication is matched.
+    `source` is `http`, the address of a feed, or a topic of Kafka. `matched_at` is `null` until
+    the publication is matched.
     """
 
     source: str
