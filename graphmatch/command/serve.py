@@ -366,6 +366,7 @@ def _serve(
                 showing.cancel()
 
     gc.set_threshold(50_000)  # Publications make many objects without cycles.
+    gc.freeze()  # The garbage collector does not examine the objects that exist now.
     asyncio.run(served())
 
 
