@@ -30,9 +30,8 @@ from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
-from graphmatch.broker.outbox.dispatcher import Dispatcher
+from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
 from graphmatch.broker.outbox.safe_http import HttpClient
-from graphmatch.broker.outbox.senders import NetworkSenders
 from graphmatch.broker.outbox.websub_hub import Hub
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.service.match_worker import MatchWorker
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from graphmatch.broker.feeds.opml import ListedFeed
-    from graphmatch.broker.outbox.senders import SmtpServer
+    from graphmatch.broker.outbox.email_sender import SmtpServer
     from graphmatch.broker.service.broker import Broker
 
 STOP_SECONDS = 5

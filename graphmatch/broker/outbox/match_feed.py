@@ -1,20 +1,22 @@
-"""Matches as JSON objects, and as Atom, RSS and JSON feeds."""
+"""Match feeds: the newest matches of a subscription as Atom, RSS and JSON Feed."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import format_datetime
 from hashlib import sha256
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
+
+from pydantic_core import to_json
 
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.models.times import time_of
+from graphmatch.broker.outbox.payloads import match_view
 from semantic.clock import now_text
 
 if TYPE_CHECKING:
@@ -22,62 +24,8 @@ if TYPE_CHECKING:
 
 ENTRIES = 50
 """Maximum number of matches in a feed."""
-TEXT_CHARACTERS = 2000
-"""Maximum length of a title or a link."""
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML = "<?xml version='1.0' encoding='utf-8'?>\n"
-T = TypeVar("T")
-
-
-def to_json(value: object) -> bytes:
-    """Return compact JSON in UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
-
-
-def first_entries(entries: Sequence[T], limit: int) -> list[T]:
-    """Return the first entries that fit into a number of bytes as JSON."""
-    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
-    return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
-
-
-def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str, Any]:
-    """Return the JSON object of a match, the same on every channel.
-
-    Parameters
-    ----------
-    row
-        Row of `graphmatch.broker.db.match_queries`.
-    root
-        Start of the broker's URLs.
-    limit
-        Maximum size of the solutions, in bytes.
-    """
-    solutions, truncated = json.loads(row["solutions"]), bool(row["truncated"])
-    if limit is not None and len(row["solutions"]) > limit:
-        truncated = True
-        if isinstance(solutions, dict):
-            solutions = {"graph": first_entries(solutions["graph"], limit)}
-        else:
-            solutions = first_entries(solutions, limit)
-    return {
-        "seq": row["seq"],
-        "subscription": row["subscription_id"],
-        "generation": row["generation"],
-        "publication": {
-            "seq": row["publication"],
-            "id": row["publication_id"],
-            "url": f"{root}/v1/publications/{row['publication']}",
-            "title": row["title"] and row["title"][:TEXT_CHARACTERS],
-            "link": row["link"] and row["link"][:TEXT_CHARACTERS],
-            "summary": row["summary"],
-        },
-        "matched_at": now_text(time_of(row["matched_at"])),
-        "solutions": solutions,
-        "truncated": truncated,
-        "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
-        "url": f"{root}/v1/matches/{row['seq']}",
-    }
 
 
 def readable(view: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 A subscriber names a URL that *this* machine sends to, and a feed is a URL that it reads. Without
 this rule, a broker would be a way into its own network (server-side request forgery). The rule is
-applied to the address of the socket, not to the name in the URL. So a name that resolves to another
-address at each look-up (DNS rebinding) does not help, nor does a redirect: each hop is a request of
-its own.
+applied to the addresses that a connection is made to, not to the name in the URL. So a name that
+resolves to another address at each look-up (DNS rebinding) does not help, nor does a redirect: each
+hop is a request of its own.
 
 Forbidden are all special-purpose blocks of IANA, multicast, IPv6 addresses that are not global
 unicast, 6to4 and Teredo, and Azure's metadata address, which is public. An IPv4 address inside an
@@ -19,13 +19,12 @@ Source: https://www.iana.org/assignments/iana-ipv4-special-registry and the same
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import os
 import re
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -35,8 +34,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Self, TypeAlias
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
-from multidict import CIMultiDict, CIMultiDictProxy
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDictProxy
 from yarl import URL
 
 from semantic.errors import GraphMatchError, Place, Problem
@@ -63,24 +62,9 @@ _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
 _CHECKED_URLS = 1_000
-_REDIRECTS = {"GET": (301, 302, 303, 307, 308), "HEAD": (301, 302, 303, 307, 308)}
 _REPEATED = (307, 308)
 """Redirects that repeat a POST."""
-_PRIVATE_HEADERS = ("Authorization", "Cookie")
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (aiohttp.ClientConnectorDNSError, "the host's name cannot be looked up"),
-    (
-        aiohttp.ClientConnectorCertificateError,
-        "the host's certificate is not trusted: {1.certificate_error.verify_message}",
-    ),
-    (aiohttp.ClientSSLError, "no TLS connection was made"),
-    (ssl.SSLError, "no TLS connection was made"),
-    (aiohttp.ConnectionTimeoutError, "there was no connection within {0.connect:g} seconds"),
-    (TimeoutError, "there was no whole answer within {0.total:g} seconds"),
-    (aiohttp.ServerDisconnectedError, "the connection was closed"),
-)
-"""Texts for the reasons of failures, with the time limits ``{0}`` and the error ``{1}``."""
-_UNUSUAL = "its host is an IP address in an unusual form", "Write it as four decimal numbers."
+_REDIRECTS = (301, 302, 303, *_REPEATED)
 _LATER = "Check the URL, or try again later."
 
 
@@ -94,16 +78,6 @@ class ForbiddenAddressError(TransportError):
 
 class UnreachableError(TransportError):
     """An address that gave no complete answer; it may give one later."""
-
-
-class _RefusedError(OSError):
-    """The error of the socket factory: aiohttp only passes on errors of the system."""
-
-
-_Refusal: TypeAlias = tuple[str, str]
-"""The reason that requests to an address are refused, and the remedy."""
-_opened: ContextVar[list[_Refusal | None]] = ContextVar("opened")
-"""For each socket of the current request, its refusal, or ``None``."""
 
 
 def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
@@ -171,7 +145,6 @@ address in an unusual form. Write it as four decimal numbers.
     """
     try:
         url = URL(text)
-        place = Place(origin(url))
     except ValueError as error:
         problem = Problem("it is not a URL", Place("the URL"), "Write `https://`, host and path.")
         raise ForbiddenAddressError(problem) from error
@@ -184,14 +157,17 @@ address in an unusual form. Write it as four decimal numbers.
         what, remedy = "its host or its port is invalid", "Write the name or address of a host."
     else:
         try:
-            refused = _refused(ip_address(host), allow)
+            address = ip_address(host)
         except ValueError:
-            is_number = _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2])
-            refused = _UNUSUAL if is_number else None
-        if refused is None:
-            return url
-        what, remedy = refused
-    raise ForbiddenAddressError(Problem(what, place, remedy))
+            if not _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+                return url
+            what = "its host is an IP address in an unusual form"
+            remedy = "Write it as four decimal numbers."
+        else:
+            if forbidden(address, allow) is None:
+                return url
+            raise _forbidden_error(address, origin(url))
+    raise ForbiddenAddressError(Problem(what, Place(origin(url)), remedy))
 
 
 def _is_host(host: str) -> bool:
@@ -201,11 +177,10 @@ def _is_host(host: str) -> bool:
     return ":" in host or is_name  # The parser of the URL has checked an IPv6 address.
 
 
-def _refused(address: Address, allow: Sequence[Network]) -> _Refusal | None:
-    """Return the refusal of requests to an address, if they are refused."""
-    kind = forbidden(address, allow)
+def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
+    what = f"nothing is sent to {address}, which is {forbidden(address)}"
     remedy = f"Name a public address, or start graphmatch with --allow {address}."
-    return (f"nothing is sent to {address}, which is {kind}", remedy) if kind else None
+    return ForbiddenAddressError(Problem(what, Place(where), remedy))
 
 
 def http_date(text: str | None) -> datetime | None:
@@ -273,6 +248,27 @@ class Reply:
     hops: tuple[tuple[int, str], ...] = ()
 
 
+class _PublicResolver(AbstractResolver):
+    """Looks up names, and leaves out forbidden addresses."""
+
+    def __init__(self, names: AbstractResolver, allow: Sequence[Network]) -> None:
+        self._names, self._allow = names, allow
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the addresses of a name to which requests are allowed."""
+        found = await self._names.resolve(host, port, family)
+        allowed = [one for one in found if not forbidden(ip_address(one["host"]), self._allow)]
+        if found and not allowed:
+            raise _forbidden_error(ip_address(found[0]["host"]), host)
+        return allowed
+
+    async def close(self) -> None:
+        """Close the resolver."""
+        await self._names.close()
+
+
 class HttpClient:
     """Requests to addresses that users name; an async context manager.
 
@@ -315,15 +311,14 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
     ) -> None:
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
         self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=connect_seconds)
-        self._tls, self._resolver = tls, resolver
+        self._tls, self._names = tls, resolver
         self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
         """Return `checked_url` of a URL, with the exceptions of this client."""
-        self._session: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
-            socket_factory=self._socket,
-            resolver=self._resolver,
+            resolver=_PublicResolver(self._names or aiohttp.ThreadedResolver(), self._allow),
             ssl=True if self._tls is None else self._tls,
             limit=0,  # A wait for a free connection would count as a slow host.
         )
@@ -337,25 +332,7 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.session.close()
-
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """The session that makes the requests."""
-        if self._session is None:
-            what, remedy = "the client is not open", "Use it in `async with`."
-            raise UnreachableError(Problem(what, Place("HTTP client"), remedy))
-        return self._session
-
-    def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Return a socket for an address that is about to be connected to."""
-        family, kind, protocol, _, address = info
-        opened = _opened.get([])
-        refused = _refused(ip_address(str(address[0])), self._allow)
-        opened.append(refused)
-        if refused is not None:
-            raise _RefusedError(errno.EACCES, refused[0])
-        return socket.socket(family=family, type=kind, proto=protocol)
+        await self._session.close()
 
     async def request(
         self,
@@ -377,7 +354,7 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
             dropped with the connection.
         redirects
             Maximum number of redirects to follow. After that, the redirect is the answer. A POST
-            only follows 307 and 308. ``Authorization`` and ``Cookie`` only go to the first origin.
+            only follows 307 and 308.
         whole
             Whether a body that breaks off, or comes too slowly, is an error.
 
@@ -388,64 +365,62 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         UnreachableError
             If there was no answer.
         """
-        hop, sent = self.check(url), CIMultiDict(headers or {})
-        hops: list[tuple[int, str]] = []
+        hop, hops = self.check(url), list[tuple[int, str]]()
         while True:
-            opened: list[_Refusal | None] = []
-            token = _opened.set(opened)
             try:
-                async with self.session.request(
-                    method, hop, data=body, headers=sent, allow_redirects=False
+                async with self._session.request(
+                    method, hop, data=body, headers=headers, allow_redirects=False
                 ) as response:
                     start, truncated = await _start(response, limit, whole=whole)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
-                    raise _error(ForbiddenAddressError, hop, *opened[0]) from error
-                raise _error(UnreachableError, hop, self._reason(error), _LATER) from error
-            finally:
-                _opened.reset(token)
+                raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
-            is_redirect = to is not None and status in _REDIRECTS.get(method, _REPEATED)
-            if not is_redirect or len(hops) >= redirects:
+            followed = _REPEATED if method == "POST" else _REDIRECTS
+            if to is None or status not in followed or len(hops) >= redirects:
                 return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
             try:
-                after = self.check(hop.join(URL(to or "")))
+                hop = self.check(hop.join(URL(to)))
             except ValueError as error:
-                what = "its redirect leads to no URL"
-                raise _error(UnreachableError, hop, what, _LATER) from error
-            if after.origin() != hop.origin():
-                for name in _PRIVATE_HEADERS:
-                    sent.popall(name, None)
-            hop = after
+                raise _unreachable(hop, "its redirect leads to no URL") from error
             hops.append((status, str(hop)))
 
     def _reason(self, error: Exception) -> str:
         """Return the reason of a failure, without text of the other side or the URL's path."""
-        for kind, text in _REASONS:
-            if isinstance(error, kind):
-                return text.format(self._timeout, error)
-        if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-            return f"the connection failed: {os.strerror(error.errno)}"
+        match error:
+            case aiohttp.ClientConnectorDNSError():
+                return "the host's name cannot be looked up"
+            case aiohttp.ClientConnectorCertificateError(
+                certificate_error=ssl.SSLCertVerificationError() as wrong
+            ):
+                return f"the host's certificate is not trusted: {wrong.verify_message}"
+            case aiohttp.ClientSSLError() | ssl.SSLError():
+                return "no TLS connection was made"
+            case aiohttp.ConnectionTimeoutError():
+                return f"there was no connection within {self._timeout.connect:g} seconds"
+            case TimeoutError():
+                return f"there was no whole answer within {self._timeout.total:g} seconds"
+            case aiohttp.ServerDisconnectedError():
+                return "the connection was closed"
+            case OSError(errno=int(number)) if number > 0:
+                return f"the connection failed: {os.strerror(number)}"
         return "the answer is not valid HTTP"
 
 
-def _error(kind: type[TransportError], url: URL, what: str, remedy: str) -> TransportError:
-    return kind(Problem(what, Place(origin(url)), remedy))
+def _unreachable(url: URL, what: str) -> UnreachableError:
+    return UnreachableError(Problem(what, Place(origin(url)), _LATER))
 
 
 async def _start(
     response: aiohttp.ClientResponse, limit: int, *, whole: bool
 ) -> tuple[bytes, bool]:
     """Return the start of a body, and whether there is more of it; close the connection then."""
-    start = bytearray()
     try:
-        while len(start) <= limit:
-            piece = await response.content.read(limit + 1 - len(start))
-            if not piece:
-                return bytes(start), False
-            start += piece
+        start = await response.content.readexactly(limit + 1)
+    except asyncio.IncompleteReadError as error:
+        return error.partial, False
     except (aiohttp.ClientError, TimeoutError, OSError):
         if whole:
             raise
+        start = b""
     response.close()
-    return bytes(start[:limit]), True
+    return start[:limit], True

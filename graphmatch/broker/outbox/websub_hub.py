@@ -2,8 +2,8 @@
 
 A request of a subscriber is stored with its callback. The requests to callbacks are deliveries of
 the outbox, with its claims, retries and circuit breakers: ``websub.verify`` verifies the intent of
-a subscriber, ``websub`` sends the match feed, and ``websub.denied`` announces the end of a topic.
-A feed is made when it is sent, so several matches are one delivery.
+a subscriber, and ``websub`` sends the match feed. A feed is made when it is sent, so several
+matches are one delivery. When a subscription of the broker ends, its callbacks are forgotten.
 
 Source: W3C WebSub (recommendation of 2018).
 """
@@ -18,7 +18,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
@@ -33,11 +33,9 @@ from graphmatch.broker.db.tables import (
     subscriptions,
     websub_callbacks,
 )
-from graphmatch.broker.models.attempt import RetryDecision
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import ClaimedDelivery, RetryDecision
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox.match_feed import atom
-from graphmatch.broker.outbox.senders import HubRequest
 from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
     Response,
@@ -52,7 +50,7 @@ from graphmatch.broker.service.match_worker import host_of
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping, Select
 
-KINDS = CONTENT, VERIFY, DENIED = "websub", "websub.verify", "websub.denied"
+CONTENT, VERIFY = "websub", "websub.verify"
 """Kinds of deliveries to callbacks."""
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
 SECRET_BYTES = 200
@@ -71,10 +69,29 @@ _LAST = (
     .scalar_subquery()
 )
 _MINE = exists().where(deliveries.c.callback == _TABLE.id, WAITING)
-_IS_SENT, _IS_ASKED = (
-    _MINE.where(deliveries.c.kind == CONTENT),
-    _MINE.where(deliveries.c.kind != CONTENT),
-)
+
+
+class HubRequest(NamedTuple):
+    """A request of the WebSub hub to a callback.
+
+    Parameters
+    ----------
+    body
+        The match feed; ``None`` for the GET of a verification.
+    challenge
+        Text that the callback must repeat.
+    version
+        Last match of the feed.
+    pending
+        Request of the subscriber that is verified.
+    """
+
+    url: str
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+    challenge: str = ""
+    version: int = 0
+    pending: Mapping[str, Any] | None = None
 
 
 class Hub:
@@ -149,7 +166,7 @@ class Hub:
         id, number = db.execute(stored.returning(_TABLE.id, _TABLE.subscription)).one()
         verifying = (deliveries.c.callback == id, deliveries.c.kind == VERIFY, WAITING)
         if not db.execute(update(deliveries).where(*verifying).values(due_at=now)).rowcount:
-            add_delivery(db, number, VERIFY, _host(callback), now, id)
+            add_delivery(db, number, VERIFY, _host(callback), now, callback=id)
         return Response(202)
 
     async def update(self) -> None:
@@ -178,41 +195,31 @@ def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
 
 def _due(now: int) -> Select[Any]:
     """Return the query of callbacks that need a delivery, or have ended."""
-    over = and_(or_(_TABLE.expires_at.is_(None), _TABLE.expires_at <= now), ~_IS_ASKED)
-    denied = _MINE.where(deliveries.c.kind == DENIED)
-    ended = and_(subscriptions.c.state == "ended", ~denied)
-    behind = and_(_TABLE.expires_at > now, _TABLE.version < _LAST, ~_IS_SENT)
+    asked = _MINE.where(deliveries.c.kind == VERIFY)
+    over = and_(or_(_TABLE.expires_at.is_(None), _TABLE.expires_at <= now), ~asked)
+    sent = _MINE.where(deliveries.c.kind == CONTENT)
+    behind = and_(_TABLE.expires_at > now, _TABLE.version < _LAST, ~sent)
     columns = (websub_callbacks, subscriptions.c.state, _LAST.label("last"))
     joined = select(*columns).join(subscriptions, subscriptions.c.number == _TABLE.subscription)
-    return joined.where(or_(over, ended, behind))
+    return joined.where(or_(over, subscriptions.c.state == "ended", behind))
 
 
 def _update(db: Connection, now: int) -> None:
     for row in db.execute(_due(now)).mappings().all():
-        host = _host(row["callback"])
-        is_over = row["expires_at"] is None or row["expires_at"] <= now
-        mine = update(websub_callbacks).where(_TABLE.id == row["id"])
-        if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
-            db.execute(mine.values(pending={"mode": "denied"}))
-            _stop(db, row["id"], now)
-            add_delivery(db, row["subscription"], DENIED, host, now, row["id"])
-        elif row["state"] == "ended" or is_over:
-            _forget(db, row["id"], now)
+        id, expires_at = row["id"], row["expires_at"]
+        if row["state"] == "ended" or expires_at is None or expires_at <= now:
+            _forget(db, id, now)
         else:
-            db.execute(mine.values(version=row["last"]))
-            add_delivery(db, row["subscription"], CONTENT, host, now, row["id"])
-
-
-def _stop(db: Connection, id: int, now: int) -> None:
-    fail_waiting(
-        db, deliveries.c.callback == id, "not sent: the WebSub subscription has ended", now
-    )
+            db.execute(update(websub_callbacks).where(_TABLE.id == id).values(version=row["last"]))
+            host = _host(row["callback"])
+            add_delivery(db, row["subscription"], CONTENT, host, now, callback=id)
 
 
 def _forget(db: Connection, id: int, now: int) -> None:
     """Remove a callback, and fail its waiting deliveries."""
-    _stop(db, id, now)
-    db.execute(update(deliveries).where(deliveries.c.callback == id).values(callback=None))
+    mine = deliveries.c.callback == id
+    fail_waiting(db, mine, "not sent: the WebSub subscription has ended", now)
+    db.execute(update(deliveries).where(mine).values(callback=None))
     db.execute(delete(websub_callbacks).where(_TABLE.id == id))
 
 
@@ -225,54 +232,53 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
         Maximum size of the solutions of one entry, in bytes.
     """
     known = select(websub_callbacks).where(_TABLE.id == row.callback)
-    one = db.execute(known).mappings().one_or_none()
-    if one is None:
+    callback = db.execute(known).mappings().one_or_none()
+    if callback is None:
         return None
-    id, topic, pending = one["id"], one["topic"], one["pending"]
-    parameters = {"hub.topic": topic}
-    if row.kind == DENIED:
-        parameters |= {"hub.mode": "denied", "hub.reason": "the subscription has ended"}
-        return HubRequest(id, str(URL(one["callback"]).extend_query(parameters)))
+    topic, pending = callback["topic"], callback["pending"]
     if row.kind == VERIFY:
         if pending is None:
             return None
         challenge = secrets.token_urlsafe(32)
-        parameters |= {"hub.mode": pending["mode"], "hub.challenge": challenge}
+        query = {"hub.mode": pending["mode"], "hub.topic": topic, "hub.challenge": challenge}
         if pending["mode"] == "subscribe":
-            parameters["hub.lease_seconds"] = str(pending["lease_seconds"])
-        url = str(URL(one["callback"]).extend_query(parameters))
-        return HubRequest(id, url, challenge=challenge, pending=pending)
+            query["hub.lease_seconds"] = str(pending["lease_seconds"])
+        url = str(URL(callback["callback"]).extend_query(query))
+        return HubRequest(url, challenge=challenge, pending=pending)
     subscription = _subscription_of(db, topic)
-    if subscription is None or one["expires_at"] is None or one["expires_at"] <= now:
+    if subscription is None or callback["expires_at"] is None or callback["expires_at"] <= now:
         return None
     root = topic.partition("/v1/subscriptions/")[0]
     hub = hub_of(root)
     body, _ = atom(db, subscription, root, limit, hub)
     headers = {"Content-Type": "application/atom+xml", "Link": hub_links(hub, topic)}
-    if one["secret"] is not None:
-        headers["X-Hub-Signature"] = sign(one["secret"], body)
-    return HubRequest(id, one["callback"], headers, body, version=subscription["last"])
+    if callback["secret"] is not None:
+        headers["X-Hub-Signature"] = sign(callback["secret"], body)
+    return HubRequest(callback["callback"], headers, body, version=subscription["last"])
 
 
 def finish(
     db: Connection, call: HubRequest, row: ClaimedDelivery, decision: RetryDecision, now: int
 ) -> None:
     """Apply the final result of a delivery to its callback."""
-    mine = _TABLE.id == call.callback
-    one = db.execute(select(websub_callbacks).where(mine)).mappings().one_or_none()
-    if one is None:
+    mine = _TABLE.id == row.callback
+    callback = db.execute(select(websub_callbacks).where(mine)).mappings().one_or_none()
+    if callback is None or row.callback is None:
         return
-    is_taken, pending = decision is RetryDecision.DELIVERED, call.pending
+    is_delivered, pending = decision is RetryDecision.DELIVERED, call.pending
     values: dict[str, Any] = {"pending": None}
-    if row.kind == CONTENT and decision is not RetryDecision.GONE:
-        values = {"version": max(one["version"], call.version)}
-    elif row.kind == VERIFY and one["pending"] != pending:  # There was another request meanwhile.
-        add_delivery(db, row.subscription, VERIFY, row.host, now, call.callback)
+    if row.kind == CONTENT:
+        if decision is RetryDecision.GONE:
+            _forget(db, row.callback, now)
+            return
+        values = {"version": max(callback["version"], call.version)}
+    elif callback["pending"] != pending:  # There was another request meanwhile.
+        add_delivery(db, row.subscription, VERIFY, row.host, now, callback=row.callback)
         return
-    elif row.kind == VERIFY and pending and is_taken and pending["mode"] == "subscribe":
+    elif pending and is_delivered and pending["mode"] == "subscribe":
         until = now + pending["lease_seconds"] * 1000
         values |= {"expires_at": until, "secret": pending["secret"]}
-    elif row.kind != VERIFY or is_taken or one["expires_at"] is None:
-        _forget(db, call.callback, now)
+    elif is_delivered or callback["expires_at"] is None:
+        _forget(db, row.callback, now)
         return
     db.execute(update(websub_callbacks).where(mine).values(values))

@@ -7,27 +7,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from semantic.feeds.model import Channel
 
 LEASE = timedelta(days=10)
 """Default lease of a subscription."""
-VERIFY_TRIES = 3
-"""Maximum number of requests for one verification, or for the end of a subscription."""
-SECONDS = 10.0
-"""Time limit of one request, in seconds."""
 METHODS = ("sha1", "sha256", "sha384", "sha512")
 """Accepted digests of signatures; the hub signs with SHA-256."""
 ADDRESS = 2000
 """Maximum length of a URL."""
-_LINK = re.compile(
-    r"<([^<>]*)>((?:\s*;\s*[\w!#$%&'*+.^`|~-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s\",;]*))?)*)"
-)
-_PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s\",;]*)))?")
+_LINK = re.compile(r"<([^<>]*)>((?:[^<\"]|\"[^\"]*\")*)")
+_PARAMETER = re.compile(r";\s*([^\s=;,\"]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\",;]+))")
 _SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
-Mode: TypeAlias = Literal["subscribe", "unsubscribe"]
 Links: TypeAlias = Sequence[tuple[str, str]]
 """Pairs of a relation and a URL."""
 
@@ -57,13 +50,14 @@ def header_links(values: Iterable[str]) -> Links:
     >>> header_links(['<https://e.org/hub>; rel="hub", </feed>; title="a, b"; rel=self'])
     [('hub', 'https://e.org/hub'), ('self', '/feed')]
     """
-    links = []
-    for value in values:
-        for target, parameters in _LINK.findall(value[:10_000]):
-            pairs = _PARAMETER.findall(parameters)
-            names = next((a or b for name, a, b in pairs if name.lower() == "rel"), "")
-            links += [(name, target.strip()) for name in names.lower().split()]
-    return links
+    return [
+        (name, target.strip())
+        for value in values
+        for target, parameters in _LINK.findall(value[:10_000])
+        for key, quoted, token in _PARAMETER.findall(parameters)
+        if key.lower() == "rel"
+        for name in (quoted or token).lower().split()
+    ]
 
 
 def discover(address: str, headers: Links, channel: Channel | None = None) -> Discovered:

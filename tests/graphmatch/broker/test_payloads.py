@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import email
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from email.message import EmailMessage
 from email.policy import default
@@ -23,9 +23,9 @@ from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.db.tables import deliveries, publications, subscriptions
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
-from graphmatch.broker.outbox.match_feed import atom, json_feed, match_view, readable, rss
-from graphmatch.broker.outbox.payloads import fitted
-from graphmatch.broker.outbox.senders import SmtpServer
+from graphmatch.broker.outbox.email_sender import SmtpServer
+from graphmatch.broker.outbox.match_feed import atom, json_feed, readable, rss
+from graphmatch.broker.outbox.payloads import fitted, match_view
 from tests.graphmatch.broker.harness import (
     NOON,
     QUERY,
@@ -246,10 +246,13 @@ def test_solutions_are_readable(solutions: Any, text: str) -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=30), st.sampled_from([100, 300, 1000]))
 def test_payloads_fit(entries: list[str], limit: int) -> None:
-    body = fitted({"link": "x" * 40}, "matches", [entries], limit)
+    def document(some: Sequence[str]) -> dict[str, object]:
+        return {"link": "x" * 40, "matches": some}
+
+    body = fitted(document, [entries], limit)
     assert len(body) <= limit
     shown = json.loads(body)["matches"]
     assert shown == entries[: len(shown)]
     if len(shown) < len(entries):
-        more = fitted({"link": "x" * 40}, "matches", [entries[: len(shown) + 1]], 10**6)
+        more = fitted(document, [entries[: len(shown) + 1]], 10**6)
         assert len(more) > limit  # There was no room for one more.
