@@ -44,7 +44,7 @@ Id = Annotated[str, Path(max_length=100, description="The id in the callback's a
 
 
 def _response(answer: HubResponse) -> Response:
-    return Response(answer.body, answer.status, media_type=answer.content_type)
+    return Response(answer.body, answer.status, media_type="text/plain")
 
 
 def _body(media_type: str, content: dict[str, Any]) -> dict[str, Any]:

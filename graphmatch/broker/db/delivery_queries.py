@@ -52,9 +52,6 @@ _CLAIM = (
     .returning(*(_table[name] for name in ClaimedDelivery._fields))
 )
 _MINE = update(deliveries).where(WAITING)
-_RELEASE = _MINE.where(
-    _table.id == bindparam("delivery"), _table.claimed_until == bindparam("until")
-).values(claimed_until=None)
 
 
 class DeliveryState(NamedTuple):
@@ -136,9 +133,10 @@ def write_back(db: Connection, results: Sequence[Result], now: int) -> None:
             result(db)
 
 
-def release(db: Connection, rows: Sequence[ClaimedDelivery]) -> None:
-    """Release claims, unless another process has claimed the deliveries since."""
-    db.execute(_RELEASE, [{"delivery": row.id, "until": row.claimed_until} for row in rows])
+def release(db: Connection, row: ClaimedDelivery) -> None:
+    """Release a claim, unless another process has claimed the delivery since."""
+    mine = (_table.id == row.id, _table.claimed_until == row.claimed_until)
+    db.execute(_MINE.where(*mine).values(claimed_until=None))
 
 
 def release_claim(db: Connection, until: int) -> None:

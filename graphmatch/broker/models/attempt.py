@@ -85,7 +85,7 @@ class AttemptResult:
     seconds
         Duration of the attempt.
     retry_after
-        Seconds that the receiver asks to wait.
+        Wait that the receiver asks for.
     host_failed
         Whether the host failed, so that other messages to it must wait. It did not answer, or it
         answered 429 or 5xx. A 404 does not count.
@@ -95,7 +95,7 @@ class AttemptResult:
     reason: str
     status: int | None = None
     seconds: float = 0.0
-    retry_after: float | None = None
+    retry_after: timedelta | None = None
     host_failed: bool = False
 
 
@@ -119,7 +119,7 @@ def next_try(tries: int, result: AttemptResult, now: datetime, random: Random) -
     if result.decision is not RetryDecision.RETRY or tries > len(RETRY_SCHEDULE):
         return None
     wait = RETRY_SCHEDULE[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)
-    return now + max(wait, timedelta(seconds=result.retry_after or 0))
+    return now + max(wait, result.retry_after or timedelta())
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ class CircuitBreaker:
         if failures < FAILURES:
             return CircuitBreaker(failures)
         doubled = OPEN_SECONDS * 2.0 ** min(failures - FAILURES, 32)
-        seconds = max(min(doubled, OPEN_SECONDS_MOST), result.retry_after or 0)
-        return CircuitBreaker(failures, now + timedelta(seconds=seconds))
+        pause = timedelta(seconds=min(doubled, OPEN_SECONDS_MOST))
+        return CircuitBreaker(failures, now + max(pause, result.retry_after or timedelta()))
 
 
 CLOSED = CircuitBreaker()

@@ -27,9 +27,7 @@ back, deliveries are late by as much, and none are lost.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -43,7 +41,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
-from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.db import delivery_queries as queries
 from graphmatch.broker.db.delivery_queries import DeliveryState, Result
 from graphmatch.broker.db.store import StoreError
@@ -67,7 +64,7 @@ from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableErr
 from graphmatch.broker.outbox.websub_hub import HubRequest, finish, hub_request
 from graphmatch.broker.service.broker import Broker
 from semantic.clock import Clock, utc_now
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.errors import GraphMatchError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -84,18 +81,15 @@ _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 0.02
 """Time that a result waits for others, to be written with them."""
 
-log = logging.getLogger("graphmatch.broker")
-
 
 @dataclass(slots=True)
 class _Host:
-    """A host with its claimed deliveries, and the number of requests to it."""
+    """A host with its claimed deliveries, and the requests that it may get at a time."""
 
     name: str
+    slots: asyncio.Semaphore
     breaker: CircuitBreaker = CLOSED
-    busy: int = 0
     claimed: dict[int, ClaimedDelivery] = field(default_factory=dict)
-    queue: deque[Item] = field(default_factory=deque)
 
 
 class Dispatcher:
@@ -135,16 +129,13 @@ class Dispatcher:
     ) -> None:
         self.broker, self.senders, self.clock = broker, senders, broker.clock
         self.composer = Composer(broker, base.rstrip("/"), hub_request)
-        self.sent = 0
-        """Number of requests."""
         self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
         """Called with the result of each attempt."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
         self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
-        self._is_begun = False
         self._next_look = 0.0
-        """Earliest time of the next search for due hosts."""
+        """Earliest time of the next round; 0 before the first one."""
         self._results: list[Result] = []
         """Results that are not written yet."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -165,8 +156,8 @@ class Dispatcher:
             self._explainer.shutdown(wait=False)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for host in self._hosts.values():
-            if host.claimed:
-                self._release(host, list(host.claimed.values()))
+            for row in list(host.claimed.values()):
+                self._release(host, row)
         with self.broker.supervisor.round("deliveries"):  # They are sent again if this fails.
             await self._exchange({}, self.clock())
 
@@ -184,22 +175,11 @@ class Dispatcher:
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     async def retry(self, delivery: int) -> None:
-        """Send a waiting or failed delivery now; its attempts are counted on.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such delivery, or it was accepted.
-        """
+        """Send a delivery now, unless it was accepted; its attempts are counted on."""
         mine = (deliveries.c.id == delivery, deliveries.c.state != "delivered")
         values = {"state": "waiting", "due_at": millis(self.clock()), "done_at": None}
-
-        def work(db: Connection) -> None:
-            if not db.execute(update(deliveries).where(*mine).values(**values)).rowcount:
-                what = "there is no such delivery, or it was delivered"
-                raise NotFoundError(Problem(what, Place(str(delivery)), "Check its state."))
-
-        await self.broker.store.write(work)
+        again = update(deliveries).where(*mine).values(**values)
+        await self.broker.store.write(lambda db: db.execute(again))
         self._woken.set()
 
     # -- rounds -----------------------------------------------------------------------------
@@ -209,9 +189,8 @@ class Dispatcher:
         store, now, begin = self.broker.store, self.clock(), time.monotonic()
         if begin < self._next_look:
             return self._next_look - begin
-        if not self._is_begun:
+        if not self._next_look:
             await store.write(self._begin)
-            self._is_begun = True
         due = await store.read(partial(queries.due_hosts, now=millis(now)))
         self._next_look = begin + 5 * (time.monotonic() - begin)
         wanted = self._wanted(due, now)
@@ -227,16 +206,18 @@ class Dispatcher:
         """Read the circuit breakers, and release the claims of a process that ended."""
         for row in db.execute(select(circuit_breakers).where(circuit_breakers.c.failures > 0)):
             until = None if row.open_until is None else time_of(row.open_until)
-            breaker = CircuitBreaker(row.failures, until)
-            self._hosts[row.host] = _Host(row.host, breaker)
+            host = self._hosts[row.host] = self._host(row.host)
+            host.breaker = CircuitBreaker(row.failures, until)
         if self.broker.store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
             claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
             db.execute(claimed.values(claimed_until=0))
 
+    def _host(self, name: str) -> _Host:
+        return self._hosts.get(name) or _Host(name, asyncio.Semaphore(self._slots))
+
     def _wanted(self, due: Sequence[str], now: datetime) -> dict[str, int]:
         """Return the number of deliveries to claim, by host."""
-        hosts = [self._hosts.get(name) or _Host(name) for name in due]
-        hosts = [host for host in hosts if not host.breaker.is_open(now)]
+        hosts = [host for host in map(self._host, due) if not host.breaker.is_open(now)]
         active = [host for host in self._hosts.values() if host.claimed]
         room = MAX_HOSTS - len(active)
         failing = MAX_HOSTS // 2 - sum(host.breaker.failures > 0 for host in active)
@@ -292,105 +273,83 @@ class Dispatcher:
         Messages with reasons are made after the others, in a thread of their own.
         """
         assert self._loop is not None
-        hosts = {row.host: self._hosts[row.host] for row in rows}
         made: dict[int, Item | Result] = {}
         with self.broker.supervisor.round("messages") as attempt:
             executor, work = self._explainer if explain else None, self.composer.compose
             made = await self._loop.run_in_executor(executor, work, rows, explain)
         later: list[ClaimedDelivery] = []
         for row in rows:
-            item = made.get(row.id)
+            host, item = self._hosts[row.host], made.get(row.id)
             if isinstance(item, Item):
-                hosts[row.host].queue.append(item)
+                self._start(self._send(host, item, host.breaker.failures))
             elif item is not None:
-                self._add(item)
-                del hosts[row.host].claimed[row.id]
+                self._settle(host, row, item)
             elif attempt.error is None:
                 later.append(row)
             else:
-                self._release(hosts[row.host], [row])
+                self._release(host, row)
         if later:
             self._start(self._prepare(later, explain=True))
-        for host in hosts.values():
-            self._pump(host)
 
     # -- sending ----------------------------------------------------------------------------
 
-    def _slots_of(self, host: _Host) -> int:
-        return 0 if self._ending.is_set() else 1 if host.breaker.failures else self._slots
+    async def _send(self, host: _Host, item: Item, failures: int) -> None:
+        """Send a message when the host has a free slot, unless it has failed meanwhile."""
+        row, change = item.delivery, None
+        async with host.slots:
+            rest = time_of(row.claimed_until) - self.clock()
+            if rest < _MARGIN or host.breaker.failures > failures or self._ending.is_set():
+                self._release(host, row)
+                return
+            self._set_breaker(host, host.breaker.probing(self.clock()))
+            # If it is cancelled, it may have arrived.
+            state = DeliveryState(row.id, "waiting", max(row.attempt, 1), millis(self.clock()))
+            try:
+                with self.broker.supervisor.record("deliveries", f"delivery {row.id}") as attempt:
+                    result = await self.senders.send(item.sink, item.message)
+                if attempt.error is not None:
+                    result = AttemptResult(RetryDecision.RETRY, attempt.error)
+                state, change = self._decide(host, item, result)
+            finally:
+                self._settle(host, row, state)
+            if change is not None:
+                self._add(change)
 
-    def _pump(self, host: _Host) -> None:
-        """Start as many senders for a host as its queue needs and its limit allows."""
-        for _ in range(min(self._slots_of(host) - host.busy, len(host.queue))):
-            host.busy += 1
-            self._start(self._drain(host))
-
-    async def _drain(self, host: _Host) -> None:
-        """Send the queued messages of a host one after the other."""
-        try:
-            while host.queue and host.busy <= self._slots_of(host):
-                item = host.queue.popleft()
-                if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
-                    self._release(host, [item.delivery])
-                else:
-                    await self._send(host, item)
-        finally:
-            host.busy -= 1
-            self._pump(host)
-
-    async def _send(self, host: _Host, item: Item) -> None:
-        """Send one message, and note its result."""
-        row = item.delivery
-        self._set_breaker(host, host.breaker.probing(self.clock()))
-        self.sent += 1
-        result: AttemptResult | None = None
-        try:
-            with self.broker.supervisor.record("deliveries", f"delivery {row.id}") as attempt:
-                result = await self.senders.send(item.sink, item.message)
-            if attempt.error is not None:
-                result = AttemptResult(RetryDecision.RETRY, attempt.error)
-        finally:
-            del host.claimed[row.id]
-            if result is not None:
-                self._settle(host, item, result)
-            else:  # It was cancelled, and may have arrived.
-                tries, now = max(row.attempt, 1), millis(self.clock())
-                self._add(DeliveryState(row.id, "waiting", tries, now))
-
-    def _settle(self, host: _Host, item: Item, result: AttemptResult) -> None:
-        """Note the result of an attempt."""
-        row, now, sink, status = item.delivery, self.clock(), item.sink, result.status
+    def _decide(
+        self, host: _Host, item: Item, result: AttemptResult
+    ) -> tuple[DeliveryState, Result | None]:
+        """Return the new state of a delivery after an attempt, and what else follows from it."""
+        row, now, status = item.delivery, self.clock(), result.status
         self.on_attempt(result)
         self._set_breaker(host, host.breaker.after(result, now))
-        is_delivered = result.decision is RetryDecision.DELIVERED
-        tries, due, state = row.attempt + 1, None, "delivered" if is_delivered else "failed"
+        is_delivered, tries = result.decision is RetryDecision.DELIVERED, row.attempt + 1
         error = None if is_delivered else result.reason.replace("\0", "\ufffd")
         if (retry := next_try(tries, result, now, self._random)) is not None:
-            state, due = "waiting", millis(send_at(retry, None, item.quiet_hours))
-        self._add(DeliveryState(row.id, state, tries, due, status, error))
-        if host.breaker.failures and host.queue:
-            self._release(host, [waiting.delivery for waiting in host.queue])
-            host.queue.clear()
-        if state == "waiting":
-            return
-        at = millis(now)
+            due = millis(send_at(retry, None, item.quiet_hours))
+            return DeliveryState(row.id, "waiting", tries, due, status, error), None
+        change: Result | None = None
+        at, decision = millis(now), result.decision
         if isinstance(item.message, HubRequest):
-            change = partial(finish, call=item.message, row=row, decision=result.decision, now=at)
-            self._add(change)
-        elif result.decision is RetryDecision.GONE:
-            number, reason = row.subscription, result.reason
-            self._add(partial(queries.disable, number=number, sink=sink, reason=reason, now=at))
+            change = partial(finish, call=item.message, row=row, decision=decision, now=at)
+        elif decision is RetryDecision.GONE:
+            number, sink = row.subscription, item.sink
+            change = partial(queries.disable, number=number, sink=sink, reason=error or "", now=at)
+        state = "delivered" if is_delivered else "failed"
+        return DeliveryState(row.id, state, tries, None, status, error), change
 
     def _set_breaker(self, host: _Host, breaker: CircuitBreaker) -> None:
         if breaker != host.breaker:
             host.breaker, now = breaker, millis(self.clock())
             self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=now))
 
-    def _release(self, host: _Host, rows: Sequence[ClaimedDelivery]) -> None:
-        """Release the claims of deliveries that are not being sent."""
-        self._add(partial(queries.release, rows=rows))
-        for row in rows:
-            del host.claimed[row.id]
+    def _release(self, host: _Host, row: ClaimedDelivery) -> None:
+        """Release the claim of a delivery that is not being sent."""
+        self._settle(host, row, partial(queries.release, row=row))
+
+    def _settle(self, host: _Host, row: ClaimedDelivery, result: Result) -> None:
+        """Note the result of a claimed delivery."""
+        del host.claimed[row.id]
+        self._add(result)
 
     def _add(self, result: Result) -> None:
         if not self._results and self._loop is not None:
@@ -400,12 +359,7 @@ class Dispatcher:
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task of the dispatcher failed", exc_info=error)
+        task.add_done_callback(self._tasks.discard)
 
 
 # -- senders ------------------------------------------------------------------------------------
@@ -465,9 +419,8 @@ class NetworkSenders:
                 headers["Click"] = message.link
             if token:
                 headers["Authorization"] = f"Bearer {one_line(token)}"
-            body = message.text.encode("utf-8", "replace")
-            if len(body) > NTFY_BYTES:
-                body = body[: NTFY_BYTES - 3].decode("utf-8", "ignore").encode() + "…".encode()
+            start = message.text.encode("utf-8", "replace")[:NTFY_BYTES]
+            body = start.decode("utf-8", "ignore").encode()
             return await self._post(sink["url"], body, headers, token)
         if self.smtp is None:
             return AttemptResult(RetryDecision.REFUSED, "the broker has no SMTP server")
@@ -512,6 +465,5 @@ def result_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
     failed = status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
     after = None
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        wait = retry_after(reply.headers.get("Retry-After"), now, LONGEST_RETRY_AFTER)
-        after = None if wait is None else wait.total_seconds()
+        after = retry_after(reply.headers.get("Retry-After"), now, LONGEST_RETRY_AFTER)
     return AttemptResult(RetryDecision.RETRY, reason, status, retry_after=after, host_failed=failed)

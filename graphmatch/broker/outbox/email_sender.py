@@ -10,10 +10,8 @@ import smtplib
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC
 from email.message import EmailMessage
 from email.policy import EmailPolicy
-from email.utils import format_datetime
 from functools import partial
 from typing import Literal
 
@@ -123,7 +121,7 @@ def email_of(server: SmtpServer, address: str, message: Message) -> EmailMessage
     mail = EmailMessage(_POLICY)
     mail["From"], mail["To"] = server.sender, checked_mailbox(address)
     mail["Subject"] = one_line(message.title)
-    mail["Date"] = format_datetime(message.created.astimezone(UTC))
+    mail["Date"] = message.created
     mail["Message-ID"] = f"<{message.id}@{server.sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
     footer = f"\n\n-- \n{one_line(message.name)}\n"

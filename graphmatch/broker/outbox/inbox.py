@@ -60,15 +60,9 @@ async def inbox_of(client: HttpClient, target: str) -> str:
     ForbiddenAddressError, UnreachableError
         See `HttpClient.request`.
     """
+    options: dict[str, Any] = {"limit": _TARGET_BYTES, "redirects": _REDIRECTS, "whole": False}
     for method in ("HEAD", "GET"):
-        reply = await client.request(
-            method,
-            target,
-            headers=_ACCEPT,
-            limit=_TARGET_BYTES,
-            redirects=_REDIRECTS,
-            whole=False,
-        )
+        reply = await client.request(method, target, headers=_ACCEPT, **options)
         for name, to in header_links(reply.headers.getall("Link", [])):
             if name == _INBOX:
                 with suppress(ValueError):  # The link is not a URL.

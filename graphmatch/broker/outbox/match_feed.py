@@ -9,7 +9,8 @@ from datetime import datetime
 from email.utils import format_datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.sax.saxutils import escape
 
 from pydantic_core import to_json
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 ENTRIES = 50
 """Maximum number of matches in a feed."""
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_XML = "<?xml version='1.0' encoding='utf-8'?>\n"
+_ATOM = "http://www.w3.org/2005/Atom"
 
 
 def readable(view: Mapping[str, Any]) -> str:
@@ -72,20 +73,17 @@ def json_feed(db: Connection, subscription: RowMapping, root: str, limit: int) -
 def rss(db: Connection, subscription: RowMapping, root: str, limit: int) -> tuple[bytes, str]:
     """Return the newest matches of a subscription as RSS 2.0; see `atom`."""
     feed = _feed(db, subscription, root, limit, "rss")
-    url, title = _attribute(feed["feed_url"]), _xml(feed["title"])
-    items = [
-        f"<item>\n<guid isPermaLink='false'>{one['id']}</guid>\n"
-        f"<title>{_xml(one['title'])}</title>\n<link>{_xml(one['url'])}</link>\n"
-        f"<pubDate>{_mail_date(one['date_published'])}</pubDate>\n"
-        f"<description>{_xml(_xml(one['content_text']))}</description>\n</item>\n"
-        for one in feed["items"]
-    ]
-    head = (
-        "<rss version='2.0' xmlns:atom='http://www.w3.org/2005/Atom'>\n<channel>\n"
-        f"<title>{title}</title>\n<link>{_xml(root)}</link>\n<description>{title}</description>\n"
-        f"<atom:link rel='self' href={url}/>\n"
-    )
-    return _tagged("".join((_XML, head, *items, "</channel>\n</rss>\n")).encode())
+    document = Element("rss", {"version": "2.0", "xmlns:atom": _ATOM})
+    channel = SubElement(document, "channel")
+    _fill(channel, title=feed["title"], link=root, description=feed["title"])
+    SubElement(channel, "atom:link", rel="self", href=feed["feed_url"])
+    for item in feed["items"]:
+        entry = SubElement(channel, "item")
+        SubElement(entry, "guid", isPermaLink="false").text = item["id"]
+        date = format_datetime(datetime.fromisoformat(item["date_published"]))
+        html = escape(item["content_text"])
+        _fill(entry, title=item["title"], link=item["url"], pubDate=date, description=html)
+    return _tagged(tostring(document, "utf-8", xml_declaration=True))
 
 
 def atom(
@@ -101,22 +99,21 @@ def atom(
         URL of the WebSub hub.
     """
     feed = _feed(db, subscription, root, limit, "atom")
-    entries = [
-        f"<entry>\n<id>{one['id']}</id>\n<title>{_xml(one['title'])}</title>\n"
-        f"<updated>{one['date_published']}</updated>\n<link href={_attribute(one['url'])}/>\n"
-        f"<content type='text'>{_xml(one['content_text'])}</content>\n</entry>\n"
-        for one in feed["items"]
-    ]
-    times = [one["date_published"] for one in feed["items"]]
+    document = Element("feed", xmlns=_ATOM)
+    times = [item["date_published"] for item in feed["items"]]
     times.append(now_text(time_of(subscription["created_at"])))
-    head = (
-        "<feed xmlns='http://www.w3.org/2005/Atom'>\n"
-        f"<id>urn:graphmatch:{subscription['id']}</id>\n<title>{_xml(feed['title'])}</title>\n"
-        f"<updated>{times[0]}</updated>\n<author><name>graphmatch</name></author>\n"
-        f"<link rel='self' href={_attribute(feed['feed_url'])}/>\n"
-    )
-    link = "" if hub is None else f"<link rel='hub' href={_attribute(hub)}/>\n"
-    return _tagged("".join((_XML, head, link, *entries, "</feed>\n")).encode())
+    id = f"urn:graphmatch:{subscription['id']}"
+    _fill(document, id=id, title=feed["title"], updated=times[0])
+    _fill(SubElement(document, "author"), name="graphmatch")
+    SubElement(document, "link", rel="self", href=feed["feed_url"])
+    if hub is not None:
+        SubElement(document, "link", rel="hub", href=hub)
+    for item in feed["items"]:
+        entry = SubElement(document, "entry")
+        _fill(entry, id=item["id"], title=item["title"], updated=item["date_published"])
+        SubElement(entry, "link", href=_valid(item["url"]))
+        SubElement(entry, "content", type="text").text = _valid(item["content_text"])
+    return _tagged(tostring(document, "utf-8", xml_declaration=True))
 
 
 def _feed(
@@ -150,13 +147,12 @@ def _tagged(content: bytes) -> tuple[bytes, str]:
     return content, f'"{sha256(content).hexdigest()[:32]}"'
 
 
-def _mail_date(time: str) -> str:
-    return format_datetime(datetime.fromisoformat(time))
+def _fill(parent: Element, **texts: str) -> None:
+    """Add elements with texts."""
+    for name, text in texts.items():
+        SubElement(parent, name).text = _valid(text)
 
 
-def _xml(text: str) -> str:
-    return escape(_NO_XML.sub("\ufffd", text))
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(_NO_XML.sub("\ufffd", text))
+def _valid(text: str) -> str:
+    """Return a text without the characters that XML cannot contain."""
+    return _NO_XML.sub("\ufffd", text)

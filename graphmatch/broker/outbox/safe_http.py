@@ -62,9 +62,7 @@ _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _NAME_CHARACTERS = 253
 _CHECKED_URLS = 1_000
-_REPEATED = (307, 308)
-"""Redirects that repeat a POST."""
-_REDIRECTS = (301, 302, 303, *_REPEATED)
+_REDIRECTS = (301, 302, 303, 307, 308)
 _LATER = "Check the URL, or try again later."
 
 
@@ -353,8 +351,8 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
             Maximum number of bytes to read of the answer's body, after decompression. The rest is
             dropped with the connection.
         redirects
-            Maximum number of redirects to follow. After that, the redirect is the answer. A POST
-            only follows 307 and 308.
+            Maximum number of redirects to follow with the same method. After that, the redirect is
+            the answer.
         whole
             Whether a body that breaks off, or comes too slowly, is an error.
 
@@ -375,8 +373,7 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
-            followed = _REPEATED if method == "POST" else _REDIRECTS
-            if to is None or status not in followed or len(hops) >= redirects:
+            if to is None or status not in _REDIRECTS or len(hops) >= redirects:
                 return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
             try:
                 hop = self.check(hop.join(URL(to)))
@@ -389,14 +386,11 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         match error:
             case aiohttp.ClientConnectorDNSError():
                 return "the host's name cannot be looked up"
-            case aiohttp.ClientConnectorCertificateError(
-                certificate_error=ssl.SSLCertVerificationError() as wrong
-            ):
-                return f"the host's certificate is not trusted: {wrong.verify_message}"
+            case aiohttp.ClientConnectorCertificateError():
+                reason = getattr(error.certificate_error, "verify_message", "")
+                return f"the host's certificate is not trusted: {reason}"
             case aiohttp.ClientSSLError() | ssl.SSLError():
                 return "no TLS connection was made"
-            case aiohttp.ConnectionTimeoutError():
-                return f"there was no connection within {self._timeout.connect:g} seconds"
             case TimeoutError():
                 return f"there was no whole answer within {self._timeout.total:g} seconds"
             case aiohttp.ServerDisconnectedError():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from semantic.feeds.model import Channel
@@ -25,17 +24,14 @@ Links: TypeAlias = Sequence[tuple[str, str]]
 """Pairs of a relation and a URL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The answer to a request of a hub or a subscriber."""
+class Response(NamedTuple):
+    """The answer to a request of a hub or a subscriber, as plain text."""
 
     status: int
     body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovered(NamedTuple):
     """The hubs and the topic that a document names."""
 
     hubs: tuple[str, ...] = ()

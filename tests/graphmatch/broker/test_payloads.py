@@ -226,7 +226,7 @@ async def test_feeds_have_readable_entries(tmp_path: Path) -> None:
         items = json.loads(text)["items"]
         assert [item["content_text"] for item in items] == ["s: urn:b", "1 < 2"]
         assert [item["title"] for item in items] == ["urn:g-b", "A <b>&\x01"]
-        assert b"rel='hub'" in xml
+        assert b'rel="hub"' in xml
         assert b"feed.rss?key=gmr_" in second
 
 

@@ -26,6 +26,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.models.attempt import (
     FAILURES,
     OPEN_SECONDS,
@@ -35,7 +36,7 @@ from graphmatch.broker.models.attempt import (
     RetryDecision,
     next_try,
 )
-from graphmatch.broker.models.webhook_secret import SignatureError, key_of, new_secret
+from graphmatch.broker.models.webhook_secret import key_of, new_secret
 from graphmatch.broker.outbox.dispatcher import NTFY_BYTES, NetworkSenders
 from graphmatch.broker.outbox.email_sender import LINE_CHARACTERS, SmtpServer, checked_mailbox
 from graphmatch.broker.outbox.payloads import Message
@@ -425,7 +426,8 @@ async def test_retry_after_is_read(
 ) -> None:
     hook.answer = status(code, Retry_After=value)
     outcome = await NetworkSenders(http, clock=lambda: NOW).send(webhook(hook.url()), message())
-    assert outcome.retry_after == (None if code == 500 else seconds)
+    wait = None if code == 500 or seconds is None else timedelta(seconds=seconds)
+    assert outcome.retry_after == wait
 
 
 async def test_a_reason_is_short_and_has_no_secrets(hook: Receiver, http: HttpClient) -> None:
@@ -599,7 +601,7 @@ async def test_signatures_are_those_of_standard_webhooks(hook: Receiver, http: H
     ["", "whsec_", "AAAA" * 8, "whsec_" + "!" * 40, "whsec_" + "A" * 28, "whsec_" + "A" * 88],
 )
 def test_an_invalid_secret_is_refused(secret: str) -> None:
-    with pytest.raises(SignatureError) as caught:
+    with pytest.raises(InvalidRequestError) as caught:
         key_of(secret)
     assert len(secret) < 7 or secret[6:] not in str(caught.value)
 
@@ -634,7 +636,7 @@ async def test_hostile_texts_add_no_headers_to_ntfy(hook: Receiver, http: HttpCl
     assert one.headers["Title"] == "Überschwemmung Tags: skull ?"
     assert len(one.body) <= NTFY_BYTES
     assert one.body.decode().startswith("äää")
-    assert one.body.decode().endswith("ä…")
+    assert one.body.decode().endswith("ä")
 
 
 # --- Email ---------------------------------------------------------------------------------------
@@ -837,7 +839,7 @@ def test_a_retry_waits_for_its_schedule_or_for_retry_after() -> None:
     first = {next_try(3, FAILED, NOW, random.Random(seed)) for seed in range(20)}
     assert len(first) == 20
     assert next_try(3, FAILED, NOW, random.Random(1)) == next_try(3, FAILED, NOW, random.Random(1))
-    asked = AttemptResult(RetryDecision.RETRY, "429", 429, retry_after=3600)
+    asked = AttemptResult(RetryDecision.RETRY, "429", 429, retry_after=timedelta(hours=1))
     assert next_try(1, asked, NOW, random.Random(1)) == NOW + timedelta(hours=1)
     later = next_try(9, asked, NOW, random.Random(1))
     assert later is not None
@@ -869,8 +871,9 @@ def test_a_breaker_counts_failures_of_the_host_in_a_row() -> None:
     assert four.after(AttemptResult(RetryDecision.REFUSED, "550", 550), NOW) == CircuitBreaker(), (
         "SMTP: it answers"
     )
-    asked = AttemptResult(RetryDecision.RETRY, "503", 503, retry_after=7200, host_failed=True)
-    assert four.after(asked, NOW).open_until == seconds(7200)
+    wait = timedelta(hours=2)
+    asked = AttemptResult(RetryDecision.RETRY, "503", 503, retry_after=wait, host_failed=True)
+    assert four.after(asked, NOW).open_until == NOW + wait
 
 
 def test_a_breaker_is_open_for_longer_after_each_failure() -> None:
