@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from graphmatch.broker.api.dependencies import TheApi
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
-from graphmatch.broker.outbox.websub_protocol import Response as HubResponse
+from graphmatch.broker.outbox.websub_hub import Response as HubResponse
 
 _MAX_FIELDS = 50
 _FORM = "application/x-www-form-urlencoded"

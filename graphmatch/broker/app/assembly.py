@@ -143,7 +143,7 @@ async def started(
             if feed.url not in poller.feeds:
                 await poller.add(feed.url, feed.title)
         subscriber = Subscriber(broker, poller, client, parts.base, asks=parts.asks_hubs)
-        hub = Hub(broker, dispatcher.wake)
+        hub = Hub(broker, client, dispatcher.wake)
         leader = Leader(parts.database, supervisor)
 
         def wake(_: Sequence[int] = ()) -> None:
@@ -156,7 +156,6 @@ async def started(
 
         def on_matched(numbers: Sequence[int], *, is_own: bool = True) -> None:
             dispatcher.wake(numbers)
-            hub.wake(numbers)
             if is_own:
                 notifications.send("match", numbers)
             else:

@@ -46,7 +46,7 @@ from graphmatch.broker.outbox.safe_http import (
     http_date,
     retry_after,
 )
-from graphmatch.broker.outbox.websub_protocol import discover, header_links
+from graphmatch.broker.outbox.websub_hub import discover, header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.feeds import open_feed
@@ -380,7 +380,7 @@ def _check(url: str, reply: Reply) -> None:
     """Raise an error if a response has no usable body."""
     what = f"the server answers {reply.status} {responses.get(reply.status, '')}".strip()
     if reply.status == 200 and reply.truncated:
-        what = f"it has more than {MAX_BODY_BYTES:,} bytes"
+        what = f"it has more than {MAX_BODY_BYTES:,} bytes, or it is incomplete"
     elif len(reply.hops) == MAX_REDIRECTS and 300 < reply.status < 400:
         what = f"it is redirected more than {MAX_REDIRECTS} times"
     elif reply.status in (200, 304):

@@ -28,7 +28,7 @@ from sqlalchemy import delete, insert, literal, select
 
 from graphmatch.broker.db.tables import websub_leases
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, TransportError
-from graphmatch.broker.outbox.websub_protocol import LEASE, Response, is_signed
+from graphmatch.broker.outbox.websub_hub import LEASE, Response, is_signed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -7,7 +7,7 @@ sending to a host that fails.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from random import Random
@@ -33,8 +33,6 @@ OPEN_SECONDS, OPEN_SECONDS_MOST = 60.0, 3600.0
 
 It doubles after each failed probe.
 """
-PROBE_SECONDS = 60.0
-"""Time that a probe excludes other requests; it is longer than an attempt."""
 _LONGEST = max(timedelta(seconds=OPEN_SECONDS_MOST), LONGEST_RETRY_AFTER)
 """A later end was written while the clock was wrong."""
 
@@ -144,8 +142,8 @@ class CircuitBreaker:
     >>> breaker.is_open(now), breaker.open_until.isoformat()
     (True, '2026-01-01T00:01:00+00:00')
     >>> later = now + timedelta(minutes=1)
-    >>> breaker.is_open(later), breaker.probing(later).is_open(later)
-    (False, True)
+    >>> breaker.is_open(later)
+    False
     """
 
     failures: int = 0
@@ -154,16 +152,6 @@ class CircuitBreaker:
     def is_open(self, now: datetime) -> bool:
         """Whether requests are not allowed."""
         return self.open_until is not None and timedelta(0) < self.open_until - now <= _LONGEST
-
-    def probing(self, now: datetime) -> CircuitBreaker:
-        """Return the breaker during a probe, the first request after a back-off: it is open.
-
-        The store keeps it before the attempt. If the attempt never ends, another probe may begin
-        `PROBE_SECONDS` later.
-        """
-        if self.open_until is None or self.is_open(now):
-            return self
-        return replace(self, open_until=now + timedelta(seconds=PROBE_SECONDS))
 
     def after(self, result: AttemptResult, now: datetime) -> CircuitBreaker:
         """Return the breaker after an attempt; an attempt that sent nothing changes nothing."""

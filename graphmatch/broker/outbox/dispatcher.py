@@ -38,7 +38,9 @@ from http import HTTPStatus
 from http.client import responses
 from random import Random
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
+from pyoxigraph import RdfFormat, parse
 from sqlalchemy import select, update
 
 from graphmatch.broker.db import delivery_queries as queries
@@ -58,10 +60,9 @@ from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.models.webhook_secret import signed_headers
 from graphmatch.broker.outbox.email_sender import LINK, SmtpServer, one_line, send_email
-from graphmatch.broker.outbox.inbox import inbox_of
 from graphmatch.broker.outbox.payloads import Composer, Item, Message
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableError, retry_after
-from graphmatch.broker.outbox.websub_hub import HubRequest, finish, hub_request
+from graphmatch.broker.outbox.websub_hub import HubRequest, finish, header_links, hub_request
 from graphmatch.broker.service.broker import Broker
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError
@@ -73,6 +74,9 @@ WINDOW, MAX_CLAIMED = 100, 10_000
 """Maximum number of claimed deliveries of one host, and of all."""
 MAX_HOSTS = 500
 """Maximum number of hosts with claimed deliveries."""
+_INBOX = "http://www.w3.org/ns/ldp#inbox"
+_TARGET_BYTES, _TARGET_REDIRECTS = 200_000, 3
+"""Limits of a document that may name an inbox."""
 NTFY_BYTES = 4096
 """Maximum size of a text for ntfy, whose servers turn longer ones into files."""
 _MARGIN = timedelta(seconds=45)
@@ -301,7 +305,6 @@ class Dispatcher:
             if rest < _MARGIN or host.breaker.failures > failures or self._ending.is_set():
                 self._release(host, row)
                 return
-            self._set_breaker(host, host.breaker.probing(self.clock()))
             # If it is cancelled, it may have arrived.
             state = DeliveryState(row.id, "waiting", max(row.attempt, 1), millis(self.clock()))
             try:
@@ -400,8 +403,6 @@ class NetworkSenders:
 
     async def _send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
         if isinstance(message, HubRequest):
-            if message.body is None:
-                return await self._verify(message)
             return await self._post(message.url, message.body, message.headers)
         kind = sink["kind"]
         if kind == "webhook":
@@ -429,19 +430,8 @@ class NetworkSenders:
     async def _post(
         self, url: str, body: bytes, headers: Mapping[str, str], secret: str = ""
     ) -> AttemptResult:
-        reply = await self.client.request("POST", url, body=body, headers=headers, whole=False)
+        reply = await self.client.request("POST", url, body=body, headers=headers)
         return result_of(reply, self.clock(), secret)
-
-    async def _verify(self, call: HubRequest) -> AttemptResult:
-        """Ask a callback whether it wants the request; its challenge is the answer."""
-        reply = await self.client.request("GET", call.url)
-        result = result_of(reply, self.clock())
-        if result.host_failed:
-            return result
-        if reply.status < 300 and reply.body == call.challenge.encode():
-            return AttemptResult(RetryDecision.DELIVERED, result.reason, reply.status)
-        reason = "the callback did not confirm the request"
-        return AttemptResult(RetryDecision.REFUSED, reason, reply.status)
 
 
 def result_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
@@ -467,3 +457,32 @@ def result_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         after = retry_after(reply.headers.get("Retry-After"), now, LONGEST_RETRY_AFTER)
     return AttemptResult(RetryDecision.RETRY, reason, status, retry_after=after, host_failed=failed)
+
+
+async def inbox_of(client: HttpClient, target: str) -> str:
+    """Return the inbox that a target names in its ``Link`` or its RDF, or else the target.
+
+    Source: https://www.w3.org/TR/ldn/#discovery.
+
+    Raises
+    ------
+    ForbiddenAddressError, UnreachableError
+        See `HttpClient.request`.
+    """
+    accept = {"Accept": "text/turtle, application/ld+json;q=0.9"}
+    for method in ("HEAD", "GET"):
+        reply = await client.request(
+            method, target, headers=accept, limit=_TARGET_BYTES, redirects=_TARGET_REDIRECTS
+        )
+        for name, to in header_links(reply.headers.getall("Link", [])):
+            if name == _INBOX:
+                with suppress(ValueError):  # The link is not a URL.
+                    return urljoin(reply.url, to)
+    syntax = RdfFormat.from_media_type(reply.headers.get("Content-Type", ""))
+    if reply.status == HTTPStatus.OK and not reply.truncated and syntax is not None:
+        with suppress(SyntaxError, ValueError, OSError):  # The body is not RDF.
+            for triple in parse(reply.body, syntax, base_iri=reply.url):
+                about = getattr(triple.subject, "value", "").partition("#")[0]
+                if triple.predicate.value == _INBOX and about in (target, reply.url):
+                    return str(getattr(triple.object, "value", target))
+    return target

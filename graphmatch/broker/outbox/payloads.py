@@ -7,7 +7,8 @@ the URL of the complete delivery.
 If a payload is too large, the reasons are removed first, then solutions, then matches.
 
 A webhook may ask for a structured CloudEvent (https://cloudevents.io), whose ``data`` is the
-payload. An inbox receives the payload of `graphmatch.broker.outbox.inbox` instead.
+payload. An inbox of Linked Data
+Notifications (https://www.w3.org/TR/ldn/) receives an ActivityStreams ``Announce`` instead.
 
 Reasons are sent if the sink has ``include_reasons``, and in email by default. Each match is then
 matched again, so these messages are made after the others.
@@ -15,7 +16,6 @@ matched again, so these messages are made after the others.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,6 @@ from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models.attempt import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED
 from graphmatch.broker.models.times import millis, time_of
-from graphmatch.broker.outbox.inbox import announce
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
 from semantic.clock import now_text
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 MATCHES = 100
 """Maximum number of matches in the payload of a digest."""
 REASONS_SECONDS = 2.0
-"""Time limit of the search for reasons for one batch, in seconds."""
+"""Time limit of the search for the reasons of one message, in seconds."""
 TEXT_CHARACTERS = 2000
 """Maximum length of a title or a link."""
 _IN_TEXT = 20
@@ -61,13 +60,11 @@ _SUBSCRIPTIONS = select(subscriptions).where(subscriptions.c.number.in_(_NUMBERS
 _ORDERED = MATCH_ROWS.order_by(matches.c.seq)
 _SINGLE = _ORDERED.where(matches.c.delivery.in_(_NUMBERS))
 
-Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
-"""Reasons of matches, by ``seq`` of the publication and number of the subscription."""
+Reasons: TypeAlias = Mapping[int, list[dict[str, Any]]]
+"""Reasons of matches, by ``seq`` of the publication."""
 View: TypeAlias = dict[str, Any]
 """The JSON object of a match."""
 T = TypeVar("T")
-
-log = logging.getLogger("graphmatch.broker")
 
 
 class Message(NamedTuple):
@@ -174,9 +171,8 @@ class Composer:
 
         def work(batch: Sequence[ClaimedDelivery]) -> None:
             known = self._broker.store.read_now(partial(contents, batch=batch))
-            why = self._reasons(batch, known) if explain else None
             for row in batch:
-                item = self._item(row, known, why)
+                item = self._item(row, known, explain)
                 if isinstance(item, str):
                     made[row.id] = DeliveryState(row.id, "failed", row.attempt, error=item)
                 elif item is not None:
@@ -188,7 +184,7 @@ class Composer:
         return made
 
     def _item(
-        self, row: ClaimedDelivery, known: Contents, why: Reasons | None
+        self, row: ClaimedDelivery, known: Contents, explain: bool
     ) -> Item | Result | str | None:
         """Return an item, a change, the reason that nothing is sent, or ``None`` as `compose`."""
         limit = self._broker.limits.payload_bytes
@@ -208,35 +204,33 @@ class Composer:
             return "the subscription's matches are not sent any more"
         if (host := host_of(sink)) != row.host:
             return partial(move_delivery, id=row.id, host=host)
-        if why is None and sink.get("include_reasons", sink["kind"] == "email"):
-            return None
-        sent = message(row, known, why or {}, self._base, limit)
+        why: Reasons = {}
+        if sink.get("include_reasons", sink["kind"] == "email"):
+            if not explain:
+                return None
+            why = self._reasons(row, known)
+        sent = message(row, known, why, self._base, limit)
         quiet_hours = subscription["quiet_hours"]
         return "its matches were deleted" if sent is None else Item(row, sent, sink, quiet_hours)
 
-    def _reasons(self, batch: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
-        """Return the reasons of the matches of a batch that are found in time.
+    def _reasons(self, row: ClaimedDelivery, known: Contents) -> Reasons:
+        """Return the reasons of the matches of a delivery that are found in time.
 
         Each publication is matched again with the current subscriptions of the engine.
         """
-        wanted: dict[int, set[str]] = {}
-        for row in batch:
-            generation = known.subscriptions[row.subscription]["generation"]
-            for match in known.matches.get(row.id, ()):
-                if match["generation"] == generation:
-                    wanted.setdefault(match["publication"], set()).add(str(row.subscription))
-        proofs: dict[tuple[int, int], list[dict[str, Any]]] = {}
         engine, until = self._broker.engine, time.monotonic() + REASONS_SECONDS
-        for seq, numbers in wanted.items():
-            if time.monotonic() > until:
-                log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
-                break
+        generation = known.subscriptions[row.subscription]["generation"]
+        why: dict[int, list[dict[str, Any]]] = {}
+        for match in known.matches.get(row.id, ()):
+            seq = match["publication"]
+            if match["generation"] != generation or time.monotonic() > until:
+                continue
             with self._broker.supervisor.record("reasons", f"publication {seq}", attempts=1):
                 stored = self._broker.store.read_now(partial(_publication, seq=seq))
                 for report in engine.filter(stored.data, "nt", "document", name=stored.id):
-                    for number, proof in engine.evidence(report, numbers).items():
-                        proofs[seq, int(number)] = [_reason(part) for part in proof]
-        return proofs
+                    for proof in engine.evidence(report, {str(row.subscription)}).values():
+                        why[seq] = [_reason(part) for part in proof]
+        return why
 
 
 def _publication(db: Connection, seq: int) -> Row[*tuple[Any, ...]]:
@@ -287,7 +281,7 @@ def message(
         frame["confirm"] = f"{own}/confirm?key={row['confirmation']}"
         name = ""  # A stranger may have written it.
     views = [match_view(match, base, limit) for match in rows]
-    proofs = [why.get((match["publication"], delivery.subscription)) for match in rows]
+    proofs = [why.get(match["publication"]) for match in rows]
     if sink["kind"] == "webhook":
         is_event = sink.get("format") == "cloudevents"
         event = _event(frame, own)
@@ -301,7 +295,7 @@ def message(
         return Message(frame["id"], name, "", "", created, body, content_type=content_type)
     title, text = _text(frame, views, proofs)
     if sink["kind"] == "inbox":
-        body = fitted(lambda some: announce(frame, title, own, some), [views], limit)
+        body = fitted(partial(_announce, frame, title, own), [views], limit)
         return Message(frame["id"], name, title, text, created, body)
     if len(views) == 1:
         link = views[0]["publication"]["link"] or link
@@ -374,6 +368,21 @@ def _event(frame: Mapping[str, Any], own: str) -> dict[str, Any]:
     return event
 
 
+def _announce(
+    frame: Mapping[str, Any], summary: str, own: str, views: Sequence[View]
+) -> dict[str, Any]:
+    """Return an ActivityStreams ``Announce`` of publications, or else of the subscription."""
+    names = {"id": "id", "name": "title", "url": "link", "summary": "summary"}
+    items = [view["publication"] for view in views]
+    documents = [
+        {"type": "Document"} | {key: item[name] for key, name in names.items() if item[name]}
+        for item in items
+    ]
+    activity = {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce"}
+    activity |= {"id": frame["link"], "actor": own, "summary": summary}
+    return {**activity, "published": frame["timestamp"], "object": documents or [own]}
+
+
 def _variants(
     rows: Sequence[RowMapping], views: list[View], proofs: Sequence[object], base: str
 ) -> Iterator[list[View]]:
@@ -408,16 +417,21 @@ def _text(
     An item that was published under several addresses is listed once.
     """
     name, kind = frame["name"], frame["type"].removeprefix("subscription.")
-    if kind == "confirmation":
-        text = f"Open this link to receive messages:\n{frame['confirm']}"
-        return "Confirm your subscription", f"{text}\n\nIf you did not subscribe, do nothing."
-    if kind == "expiring":
-        text = f"This subscription ends at {frame['expires_at']}. Renew it before that time."
-        return f"{name}: the subscription ends soon", text
-    if kind == "test":
-        return f"{name}: test message", "This is a test message. The sink works."
-    if kind == "expired":
-        return f"{name}: the subscription has ended", "This subscription has ended."
+    if not views:
+        title, text = {
+            "confirmation": (
+                "Confirm your subscription",
+                f"Open this link to receive messages:\n{frame.get('confirm')}\n\n"
+                "If you did not subscribe, do nothing.",
+            ),
+            "expiring": (
+                f"{name}: the subscription ends soon",
+                f"It ends at {frame.get('expires_at')}. Renew it before that time.",
+            ),
+            "test": (f"{name}: test message", "This is a test message. The sink works."),
+            "expired": (f"{name}: the subscription has ended", "This subscription has ended."),
+        }[kind]
+        return title, text
     seen: set[str] = set()
     items: list[list[str]] = []
     for view, proof in zip(views, proofs, strict=True):

@@ -78,8 +78,8 @@ class UnreachableError(TransportError):
     """An address that gave no complete answer; it may give one later."""
 
 
-def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
-    """Return the kind of a forbidden address, or ``None`` if requests to it are allowed.
+def is_forbidden(address: Address, allow: Sequence[Network] = ()) -> bool:
+    """Whether requests to an address are forbidden.
 
     Parameters
     ----------
@@ -88,20 +88,16 @@ def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
 
     Examples
     --------
-    >>> forbidden(ip_address("8.8.8.8"))
-    >>> forbidden(ip_address("::ffff:169.254.169.254"))
-    'link-local'
-    >>> forbidden(ip_address("127.0.0.1"), allow=[ip_network("127.0.0.0/8")])
+    >>> is_forbidden(ip_address("8.8.8.8")), is_forbidden(ip_address("::ffff:169.254.169.254"))
+    (False, True)
+    >>> is_forbidden(ip_address("127.0.0.1"), allow=[ip_network("127.0.0.0/8")])
+    False
     """
     inner = _inner(address)
     if any(one in network for network in allow for one in (address, inner)):
-        return None
+        return False
     is_global = isinstance(inner, IPv4Address) or inner in _GLOBAL_6
-    if is_global and not any(inner in block for block in _BLOCKS):
-        return None
-    kinds = ("loopback", "link_local", "multicast", "private")
-    kind = next((kind for kind in kinds if getattr(inner, f"is_{kind}")), "reserved")
-    return kind.replace("_", "-")
+    return not is_global or any(inner in block for block in _BLOCKS)
 
 
 def _inner(address: Address) -> Address:
@@ -143,29 +139,26 @@ address in an unusual form. Write it as four decimal numbers.
     """
     try:
         url = URL(text)
-    except ValueError as error:
-        problem = Problem("it is not a URL", Place("the URL"), "Write `https://`, host and path.")
-        raise ForbiddenAddressError(problem) from error
+        has_host = url.port and _is_host(url.raw_host or "")
+        is_web = url.scheme in ("http", "https") and "@" not in url.raw_authority
+        is_valid = has_host and is_web
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        remedy = "Write `https://`, host and path, without credentials."
+        raise ForbiddenAddressError(Problem("the URL cannot be used", Place("the URL"), remedy))
     host = url.raw_host or ""
-    if url.scheme not in ("http", "https"):
-        what, remedy = "neither http nor https", "Write a URL that begins with `https://`."
-    elif url.user is not None or url.password is not None:
-        what, remedy = "a URL with credentials", "Remove them; the broker signs its requests."
-    elif not url.port or not _is_host(host):
-        what, remedy = "its host or its port is invalid", "Write the name or address of a host."
-    else:
-        try:
-            address = ip_address(host)
-        except ValueError:
-            if not _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
-                return url
+    try:
+        address = ip_address(host)
+    except ValueError:
+        if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
             what = "its host is an IP address in an unusual form"
             remedy = "Write it as four decimal numbers."
-        else:
-            if forbidden(address, allow) is None:
-                return url
+            raise ForbiddenAddressError(Problem(what, Place(origin(url)), remedy)) from None
+    else:
+        if is_forbidden(address, allow):
             raise _forbidden_error(address, origin(url))
-    raise ForbiddenAddressError(Problem(what, Place(origin(url)), remedy))
+    return url
 
 
 def _is_host(host: str) -> bool:
@@ -176,7 +169,7 @@ def _is_host(host: str) -> bool:
 
 
 def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
-    what = f"nothing is sent to {address}, which is {forbidden(address)}"
+    what = f"nothing is sent to {address}, which is not public"
     remedy = f"Name a public address, or start graphmatch with --allow {address}."
     return ForbiddenAddressError(Problem(what, Place(where), remedy))
 
@@ -257,7 +250,7 @@ class _PublicResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """Return the addresses of a name to which requests are allowed."""
         found = await self._names.resolve(host, port, family)
-        allowed = [one for one in found if not forbidden(ip_address(one["host"]), self._allow)]
+        allowed = [one for one in found if not is_forbidden(ip_address(one["host"]), self._allow)]
         if found and not allowed:
             raise _forbidden_error(ip_address(found[0]["host"]), host)
         return allowed
@@ -277,8 +270,8 @@ class HttpClient:
     ----------
     allow
         Networks that it may reach although they are not public, such as ``127.0.0.0/8``.
-    connect_seconds, total_seconds
-        Time limits of a request. Each hop of a redirect is a request.
+    total_seconds
+        Time limit of a request. Each hop of a redirect is a request.
     tls
         Trusted certificates; by default, those of the system.
     resolver
@@ -294,7 +287,7 @@ class HttpClient:
     Traceback (most recent call last):
      ...
     graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is \
-sent to 169.254.169.254, which is link-local. Name a public address, or start graphmatch with \
+sent to 169.254.169.254, which is not public. Name a public address, or start graphmatch with \
 --allow 169.254.169.254.
     """
 
@@ -302,13 +295,12 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         self,
         allow: Sequence[Network | str] = (),
         *,
-        connect_seconds: float = CONNECT_SECONDS,
         total_seconds: float = TOTAL_SECONDS,
         tls: ssl.SSLContext | None = None,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
-        self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=connect_seconds)
+        self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=CONNECT_SECONDS)
         self._tls, self._names = tls, resolver
         self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
         """Return `checked_url` of a URL, with the exceptions of this client."""
@@ -341,7 +333,6 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         headers: Mapping[str, str] | None = None,
         limit: int = REPLY_BYTES,
         redirects: int = 0,
-        whole: bool = True,
     ) -> Reply:
         """Send a request, and return the answer with any status.
 
@@ -353,8 +344,6 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         redirects
             Maximum number of redirects to follow with the same method. After that, the redirect is
             the answer.
-        whole
-            Whether a body that breaks off, or comes too slowly, is an error.
 
         Raises
         ------
@@ -369,7 +358,7 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
                 async with self._session.request(
                     method, hop, data=body, headers=headers, allow_redirects=False
                 ) as response:
-                    start, truncated = await _start(response, limit, whole=whole)
+                    start, truncated = await _start(response, limit)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
@@ -404,17 +393,13 @@ def _unreachable(url: URL, what: str) -> UnreachableError:
     return UnreachableError(Problem(what, Place(origin(url)), _LATER))
 
 
-async def _start(
-    response: aiohttp.ClientResponse, limit: int, *, whole: bool
-) -> tuple[bytes, bool]:
-    """Return the start of a body, and whether there is more of it; close the connection then."""
+async def _start(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+    """Return the start of a body, and whether the rest is missing; close the connection then."""
     try:
         start = await response.content.readexactly(limit + 1)
     except asyncio.IncompleteReadError as error:
         return error.partial, False
     except (aiohttp.ClientError, TimeoutError, OSError):
-        if whole:
-            raise
         start = b""
     response.close()
     return start[:limit], True

@@ -47,7 +47,7 @@ from graphmatch.broker.outbox.safe_http import (
     Reply,
     TransportError,
     UnreachableError,
-    forbidden,
+    is_forbidden,
 )
 from tests.graphmatch.broker.harness import (
     LOOPBACK,
@@ -193,7 +193,7 @@ FORBIDDEN = [
 
 @pytest.mark.parametrize("host", [*FORBIDDEN, "localhost", "LOCALHOST"])
 async def test_nothing_is_sent_to_a_forbidden_address(hook: Receiver, host: str) -> None:
-    async with HttpClient(connect_seconds=1) as http:
+    async with HttpClient(total_seconds=1) as http:
         with pytest.raises(ForbiddenAddressError):
             await http.request("GET", hook.url(host=host), redirects=5)
         outcome = await post(hook, http, host)
@@ -207,12 +207,12 @@ PUBLIC_6 = ["2606:4700:4700::1111", "2a00:1450:4001::1", "2400::1", "2001:200::1
 
 @pytest.mark.parametrize("text", [*PUBLIC, *PUBLIC_6, "64:ff9b::808:808", "::ffff:8.8.8.8"])
 def test_public_addresses_are_allowed(text: str) -> None:
-    assert forbidden(ip_address(text)) is None
+    assert not is_forbidden(ip_address(text))
 
 
 @given(st.ip_addresses())
 def test_only_global_addresses_are_allowed(address: IPv4Address | IPv6Address) -> None:
-    if forbidden(address) is None:
+    if not is_forbidden(address):
         assert address.is_global
         assert not address.is_multicast
 
@@ -221,21 +221,21 @@ def test_only_global_addresses_are_allowed(address: IPv4Address | IPv6Address) -
 def test_an_embedded_address_is_checked_like_the_address_itself(address: IPv4Address) -> None:
     number = int(address)
     for prefix in ("::ffff:0:0", "64:ff9b::"):
-        assert forbidden(IPv6Address(int(IPv6Address(prefix)) + number)) == forbidden(address)
+        assert is_forbidden(IPv6Address(int(IPv6Address(prefix)) + number)) == is_forbidden(address)
     teredo = int(IPv6Address("2001::")) + (number ^ 0xFFFFFFFF)
     six_to_four = int(IPv6Address("2002::")) + (number << 80)
     for other in (number, teredo, six_to_four):
-        assert forbidden(IPv6Address(other))
+        assert is_forbidden(IPv6Address(other))
 
 
 async def test_a_name_that_resolves_to_another_address_later_is_refused(hook: Receiver) -> None:
     names = Names(["93.184.216.34"], ["127.0.0.1"])
     [checked] = await names.resolve("rebind.example")
-    assert forbidden(ip_address(checked["host"])) is None
+    assert not is_forbidden(ip_address(checked["host"]))
     async with HttpClient(resolver=names) as http:
         outcome = await post(hook, http, "rebind.example")
     assert outcome.decision is RetryDecision.REFUSED
-    assert outcome.reason == "nothing is sent to 127.0.0.1, which is loopback"
+    assert outcome.reason == "nothing is sent to 127.0.0.1, which is not public"
     assert not hook.got
 
 
@@ -264,37 +264,37 @@ async def test_only_the_allowed_addresses_of_a_name_are_used(
 
 
 @pytest.mark.parametrize(
-    ("url", "what"),
+    "url",
     [
-        ("ftp://example.org/", "neither http nor https"),
-        ("file:///etc/passwd", "neither http nor https"),
-        ("unix:///run/docker.sock", "neither http nor https"),
-        ("/hook", "neither http nor https"),
-        ("", "neither http nor https"),
-        ("https://ann:word@example.org/", "a URL with credentials"),
-        ("https://ann@example.org/", "a URL with credentials"),
-        ("https:///hook", "its host or its port is invalid"),
-        ("https://example.org:0/", "its host or its port is invalid"),
-        ("https://a..example/", "its host or its port is invalid"),
-        (f"https://{'a' * 64}.example/", "its host or its port is invalid"),
-        ("https://exa mple.org/", "its host or its port is invalid"),
-        ("https://example.org:99999/", "it is not a URL"),
-        ("https://[::1/", "it is not a URL"),
-        ("https://example.org\\@127.0.0.1/", "it is not a URL"),
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "unix:///run/docker.sock",
+        "/hook",
+        "",
+        "https://ann:word@example.org/",
+        "https://ann@example.org/",
+        "https:///hook",
+        "https://example.org:0/",
+        "https://a..example/",
+        f"https://{'a' * 64}.example/",
+        "https://exa mple.org/",
+        "https://example.org:99999/",
+        "https://[::1/",
+        "https://example.org\\@127.0.0.1/",
     ],
 )
-async def test_an_invalid_url_is_refused(url: str, what: str) -> None:
+async def test_an_invalid_url_is_refused(url: str) -> None:
     async with HttpClient(["0.0.0.0/0"]) as http:
         with pytest.raises(ForbiddenAddressError) as caught:
             await http.request("GET", url)
-    assert caught.value.problem.what == what
+    assert caught.value.problem.what == "the URL cannot be used"
     assert "word" not in str(caught.value)
     assert caught.value.problem.remedy
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:10.0.0.1]"])
 def test_a_forbidden_address_in_a_url_is_refused_at_once(host: str) -> None:
-    with pytest.raises(ForbiddenAddressError, match="which is private"):
+    with pytest.raises(ForbiddenAddressError, match="which is not public"):
         HttpClient().check(f"https://{host}/")
     assert HttpClient(["10.0.0.0/24"]).check(f"https://{host}/").path == "/"
 
@@ -466,8 +466,8 @@ async def test_a_body_that_never_ends_counts_as_delivered() -> None:
 
     async with talking(drip) as port, HttpClient(LOOPBACK, total_seconds=0.3) as http:
         url = f"http://127.0.0.1:{port}/"
-        with pytest.raises(UnreachableError):
-            await http.request("GET", url)
+        reply = await http.request("GET", url)
+        assert (reply.body, reply.truncated) == (b"", True)
         outcome = await NetworkSenders(http).send(webhook(url), message())
     assert outcome.decision is RetryDecision.DELIVERED, "the status says so"
 
