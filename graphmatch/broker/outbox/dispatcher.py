@@ -221,8 +221,10 @@ class Dispatcher:
 
     def _wanted(self, due: Sequence[str], now: datetime) -> dict[str, int]:
         """Return the number of deliveries to claim, by host."""
+        known = self._hosts.values()
+        self._hosts = {host.name: host for host in known if host.claimed or host.breaker.failures}
         hosts = [host for host in map(self._host, due) if not host.breaker.is_open(now)]
-        active = [host for host in self._hosts.values() if host.claimed]
+        active = [host for host in known if host.claimed]
         room = MAX_HOSTS - len(active)
         failing = MAX_HOSTS // 2 - sum(host.breaker.failures > 0 for host in active)
         wanted: dict[str, int] = {}
@@ -246,7 +248,8 @@ class Dispatcher:
         at, until, results = millis(now), millis(now + queries.CLAIM_DURATION), list(self._results)
 
         def work(db: Connection) -> list[ClaimedDelivery]:
-            self._write(db, results, at)
+            if results:
+                self._write(db, results, at)
             return queries.claim(db, wanted, at, until)
 
         try:
@@ -299,51 +302,44 @@ class Dispatcher:
 
     async def _send(self, host: _Host, item: Item, failures: int) -> None:
         """Send a message when the host has a free slot, unless it has failed meanwhile."""
-        row, change = item.delivery, None
+        row = item.delivery
         async with host.slots:
             rest = time_of(row.claimed_until) - self.clock()
             if rest < _MARGIN or host.breaker.failures > failures or self._ending.is_set():
                 self._release(host, row)
                 return
-            # If it is cancelled, it may have arrived.
-            state = DeliveryState(row.id, "waiting", max(row.attempt, 1), millis(self.clock()))
+            result: AttemptResult | None = None
             try:
                 with self.broker.supervisor.record("deliveries", f"delivery {row.id}") as attempt:
                     result = await self.senders.send(item.sink, item.message)
                 if attempt.error is not None:
                     result = AttemptResult(RetryDecision.RETRY, attempt.error)
-                state, change = self._decide(host, item, result)
             finally:
-                self._settle(host, row, state)
-            if change is not None:
-                self._add(change)
+                self._decide(host, item, result)
 
-    def _decide(
-        self, host: _Host, item: Item, result: AttemptResult
-    ) -> tuple[DeliveryState, Result | None]:
-        """Return the new state of a delivery after an attempt, and what else follows from it."""
-        row, now, status = item.delivery, self.clock(), result.status
+    def _decide(self, host: _Host, item: Item, result: AttemptResult | None) -> None:
+        """Note the result of an attempt; ``None`` if it was cancelled, and may have arrived."""
+        row, now, sink = item.delivery, self.clock(), item.sink
+        at, tries = millis(now), row.attempt + 1
+        if result is None:
+            self._settle(host, row, DeliveryState(row.id, "waiting", max(row.attempt, 1), at))
+            return
         self.on_attempt(result)
-        self._set_breaker(host, host.breaker.after(result, now))
-        is_delivered, tries = result.decision is RetryDecision.DELIVERED, row.attempt + 1
-        error = None if is_delivered else result.reason.replace("\0", "\ufffd")
+        is_delivered, decision = result.decision is RetryDecision.DELIVERED, result.decision
+        state, due = "delivered" if is_delivered else "failed", None
         if (retry := next_try(tries, result, now, self._random)) is not None:
-            due = millis(send_at(retry, None, item.quiet_hours))
-            return DeliveryState(row.id, "waiting", tries, due, status, error), None
-        change: Result | None = None
-        at, decision = millis(now), result.decision
-        if isinstance(item.message, HubRequest):
-            change = partial(finish, call=item.message, row=row, decision=decision, now=at)
-        elif decision is RetryDecision.GONE:
-            number, sink = row.subscription, item.sink
-            change = partial(queries.disable, number=number, sink=sink, reason=error or "", now=at)
-        state = "delivered" if is_delivered else "failed"
-        return DeliveryState(row.id, state, tries, None, status, error), change
-
-    def _set_breaker(self, host: _Host, breaker: CircuitBreaker) -> None:
+            state, due = "waiting", millis(send_at(retry, None, item.quiet_hours))
+        error = None if is_delivered else result.reason.replace("\0", "\ufffd")
+        self._settle(host, row, DeliveryState(row.id, state, tries, due, result.status, error))
+        breaker = host.breaker.after(result, now)
         if breaker != host.breaker:
-            host.breaker, now = breaker, millis(self.clock())
-            self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=now))
+            host.breaker = breaker
+            self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=at))
+        if isinstance(item.message, HubRequest) and due is None:
+            self._add(partial(finish, call=item.message, row=row, decision=decision, now=at))
+        elif decision is RetryDecision.GONE:
+            number, reason = row.subscription, result.reason
+            self._add(partial(queries.disable, number=number, sink=sink, reason=reason, now=at))
 
     def _release(self, host: _Host, row: ClaimedDelivery) -> None:
         """Release the claim of a delivery that is not being sent."""
@@ -355,8 +351,8 @@ class Dispatcher:
         self._add(result)
 
     def _add(self, result: Result) -> None:
-        if not self._results and self._loop is not None:
-            self._loop.call_later(_GATHER_SECONDS, self._woken.set)
+        if not self._results:
+            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._woken.set)
         self._results.append(result)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

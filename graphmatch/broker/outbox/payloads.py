@@ -17,11 +17,11 @@ matched again, so these messages are made after the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pydantic_core import from_json, to_json
@@ -55,6 +55,19 @@ _IN_TEXT = 20
 """Maximum number of items in the plain text."""
 _REASONS_IN_TEXT = 3
 """Maximum number of reasons per item in the plain text."""
+_TEXTS = {
+    "subscription.confirmation": (
+        "Confirm your subscription",
+        "Open this link to receive messages:\n{confirm}\n\nIf you did not subscribe, do nothing.",
+    ),
+    "subscription.expiring": (
+        "{name}: the subscription ends soon",
+        "It ends at {expires_at}. Renew it before that time.",
+    ),
+    "subscription.expired": ("{name}: the subscription has ended", "It has ended."),
+    "subscription.test": ("{name}: test message", "This is a test message. The sink works."),
+}
+"""Titles and texts of messages without matches."""
 _NUMBERS = bindparam("numbers", type_=BigInteger, expanding=True)
 _SUBSCRIPTIONS = select(subscriptions).where(subscriptions.c.number.in_(_NUMBERS))
 _ORDERED = MATCH_ROWS.order_by(matches.c.seq)
@@ -281,19 +294,21 @@ def message(
         frame["confirm"] = f"{own}/confirm?key={row['confirmation']}"
         name = ""  # A stranger may have written it.
     views = [match_view(match, base, limit) for match in rows]
-    proofs = [why.get(match["publication"]) for match in rows]
+    for view in views:
+        if proof := why.get(view["publication"]["seq"]):
+            view["reasons"] = proof
     if sink["kind"] == "webhook":
         is_event = sink.get("format") == "cloudevents"
-        event = _event(frame, own)
 
         def document(some: Sequence[View]) -> dict[str, Any]:
             payload = {**frame, "matches": some} if is_match else frame
-            return {**event, "data": payload} if is_event else payload
+            return _event(payload, own) if is_event else payload
 
-        body = fitted(document, _variants(rows, views, proofs, base), limit)
+        smaller = ([match_view(match, base, size) for match in rows] for size in (limit, 0))
+        body = fitted(document, chain([views], smaller), limit)
         content_type = f"application/{'cloudevents+' if is_event else ''}json"
         return Message(frame["id"], name, "", "", created, body, content_type=content_type)
-    title, text = _text(frame, views, proofs)
+    title, text = _text(frame, views)
     if sink["kind"] == "inbox":
         body = fitted(partial(_announce, frame, title, own), [views], limit)
         return Message(frame["id"], name, title, text, created, body)
@@ -361,11 +376,11 @@ def first_entries(entries: Sequence[T], limit: int) -> list[T]:
     return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
 
 
-def _event(frame: Mapping[str, Any], own: str) -> dict[str, Any]:
-    """Return a structured CloudEvent without its data."""
-    event = {"specversion": "1.0", "id": frame["id"], "source": own, "time": frame["timestamp"]}
-    event |= {"type": f"org.graphmatch.{frame['type']}", "datacontenttype": "application/json"}
-    return event
+def _event(payload: Mapping[str, Any], own: str) -> dict[str, Any]:
+    """Return a payload as a structured CloudEvent."""
+    event = {"specversion": "1.0", "id": payload["id"], "source": own}
+    event |= {"type": f"org.graphmatch.{payload['type']}", "datacontenttype": "application/json"}
+    return {**event, "time": payload["timestamp"], "data": payload}
 
 
 def _announce(
@@ -381,16 +396,6 @@ def _announce(
     activity = {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce"}
     activity |= {"id": frame["link"], "actor": own, "summary": summary}
     return {**activity, "published": frame["timestamp"], "object": documents or [own]}
-
-
-def _variants(
-    rows: Sequence[RowMapping], views: list[View], proofs: Sequence[object], base: str
-) -> Iterator[list[View]]:
-    """Yield the matches of a payload: with reasons, without them, and without solutions."""
-    pairs = zip(views, proofs, strict=True)
-    yield [{**view, "reasons": proof} if proof else view for view, proof in pairs]
-    yield views
-    yield [match_view(row, base, 0) for row in rows]
 
 
 def fitted(
@@ -409,42 +414,21 @@ def fitted(
 # -- texts --------------------------------------------------------------------------------------
 
 
-def _text(
-    frame: Mapping[str, Any], views: Sequence[View], proofs: Sequence[Any]
-) -> tuple[str, str]:
-    """Return a title and a plain text for people.
-
-    An item that was published under several addresses is listed once.
-    """
-    name, kind = frame["name"], frame["type"].removeprefix("subscription.")
+def _text(frame: Mapping[str, Any], views: Sequence[View]) -> tuple[str, str]:
+    """Return a title and a plain text for people."""
     if not views:
-        title, text = {
-            "confirmation": (
-                "Confirm your subscription",
-                f"Open this link to receive messages:\n{frame.get('confirm')}\n\n"
-                "If you did not subscribe, do nothing.",
-            ),
-            "expiring": (
-                f"{name}: the subscription ends soon",
-                f"It ends at {frame.get('expires_at')}. Renew it before that time.",
-            ),
-            "test": (f"{name}: test message", "This is a test message. The sink works."),
-            "expired": (f"{name}: the subscription has ended", "This subscription has ended."),
-        }[kind]
-        return title, text
-    seen: set[str] = set()
-    items: list[list[str]] = []
-    for view, proof in zip(views, proofs, strict=True):
+        title, text = _TEXTS[frame["type"]]
+        return title.format_map(frame), text.format_map(frame)
+    lines: list[str] = []
+    for view in views[:_IN_TEXT]:
         item = view["publication"]
-        names = {item["id"], item["link"]} - {None}
-        if not names & seen:
-            because = dict.fromkeys(reason for part in proof or () for reason in part["because"])
-            more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
-            items.append([item["title"] or item["id"], *(f"  {line}" for line in more if line)])
-        seen |= names
-    total = frame["total"] - len(views) + len(items)
-    lines = [line for item in items[:_IN_TEXT] for line in item]
+        because = dict.fromkeys(
+            line for part in view.get("reasons", ()) for line in part["because"]
+        )
+        more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
+        lines += [item["title"] or item["id"], *(f"  {line}" for line in more if line)]
+    total = frame["total"]
     if total > _IN_TEXT:
         lines.append(f"and {total - _IN_TEXT:,} more: {frame['link']}")
-    title = items[0][0] if total == 1 else f"{total:,} new"
-    return f"{name}: {title}", "\n".join(lines)
+    title = lines[0] if total == 1 else f"{total:,} new"
+    return f"{frame['name']}: {title}", "\n".join(lines)
