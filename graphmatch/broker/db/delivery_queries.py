@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from sqlalchemy import BigInteger, bindparam, insert, or_, select, text, update
+from sqlalchemy import BigInteger, bindparam, delete, insert, or_, select, text, update
 
 from graphmatch.broker.db.store import counted
 from graphmatch.broker.db.subscription_queries import pause_subscription
@@ -147,10 +147,9 @@ def release_claim(db: Connection, until: int) -> None:
 def set_breaker(db: Connection, host: str, breaker: CircuitBreaker, now: int) -> None:
     """Store the circuit breaker of a host."""
     until = None if breaker.open_until is None else millis(breaker.open_until)
-    row = {"failures": breaker.failures, "open_until": until, "last_at": now}
-    known = update(circuit_breakers).where(circuit_breakers.c.host == host)
-    if not db.execute(known.values(row)).rowcount:
-        db.execute(insert(circuit_breakers).values(host=host, **row))
+    db.execute(delete(circuit_breakers).where(circuit_breakers.c.host == host))
+    row = {"host": host, "failures": breaker.failures, "open_until": until, "last_at": now}
+    db.execute(insert(circuit_breakers).values(row))
 
 
 def move_delivery(db: Connection, id: int, host: str) -> None:

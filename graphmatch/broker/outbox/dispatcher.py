@@ -59,7 +59,7 @@ from graphmatch.broker.models.attempt import (
 from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.models.webhook_secret import signed_headers
-from graphmatch.broker.outbox.email_sender import LINK, SmtpServer, one_line, send_email
+from graphmatch.broker.outbox.email_sender import SmtpServer, one_line, send_email
 from graphmatch.broker.outbox.payloads import Composer, Item, Message
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableError, retry_after
 from graphmatch.broker.outbox.websub_hub import HubRequest, finish, header_links, hub_request
@@ -411,9 +411,8 @@ class NetworkSenders:
             return await self._post(inbox, message.body, headers)
         if kind == "ntfy":
             token = sink.get("token") or ""
-            headers = {"Title": one_line(message.title), "Content-Type": "text/plain"}
-            if LINK.fullmatch(message.link):
-                headers["Click"] = message.link
+            headers = {"Title": one_line(message.title), "Click": one_line(message.link)}
+            headers["Content-Type"] = "text/plain"
             if token:
                 headers["Authorization"] = f"Bearer {one_line(token)}"
             start = message.text.encode("utf-8", "replace")[:NTFY_BYTES]

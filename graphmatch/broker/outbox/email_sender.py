@@ -24,7 +24,7 @@ LINE_CHARACTERS = 200
 """Maximum length of a title in a header, and of an answer's text in a reason."""
 SMTP_SECONDS = 20.0
 """Time limit of one answer of the SMTP server, in seconds."""
-LINK = re.compile(r"https?://[!-;=?-~]+")
+_LINK = re.compile(r"https?://[!-;=?-~]+")
 """A URL that may be in a header."""
 _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _MAILBOX = re.compile(r"(?!.*=\?)[^\s\x00-\x1f\x7f\"(),:;<>@\[\]\\]{1,64}@[A-Za-z0-9.-]{1,253}")
@@ -125,7 +125,7 @@ def email_of(server: SmtpServer, address: str, message: Message) -> EmailMessage
     mail["Message-ID"] = f"<{message.id}@{server.sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
     footer = f"\n\n-- \n{one_line(message.name)}\n"
-    if message.unsubscribe and LINK.fullmatch(message.unsubscribe):
+    if message.unsubscribe and _LINK.fullmatch(message.unsubscribe):
         mail["List-Unsubscribe"] = f"<{message.unsubscribe.replace('=?', '=%3F')}>"
         mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         footer += f"Unsubscribe: {message.unsubscribe}\n"

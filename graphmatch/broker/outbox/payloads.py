@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import accumulate, chain
@@ -33,7 +32,7 @@ from graphmatch.broker.db.match_queries import MATCH_ROWS
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 from graphmatch.broker.models.attempt import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED
-from graphmatch.broker.models.times import millis, time_of
+from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
 from semantic.clock import now_text
@@ -73,8 +72,6 @@ _SUBSCRIPTIONS = select(subscriptions).where(subscriptions.c.number.in_(_NUMBERS
 _ORDERED = MATCH_ROWS.order_by(matches.c.seq)
 _SINGLE = _ORDERED.where(matches.c.delivery.in_(_NUMBERS))
 
-Reasons: TypeAlias = Mapping[int, list[dict[str, Any]]]
-"""Reasons of matches, by ``seq`` of the publication."""
 View: TypeAlias = dict[str, Any]
 """The JSON object of a match."""
 T = TypeVar("T")
@@ -112,8 +109,7 @@ class Message(NamedTuple):
     content_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """Data for the messages of a batch of deliveries, from the database.
 
     Parameters
@@ -164,14 +160,11 @@ class Composer:
     base
         URL of the broker, for links.
     hub_request
-        Returns the request of a delivery of the WebSub hub, with a maximum size and the time.
+        Returns the request of a delivery of the WebSub hub, with a maximum size.
     """
 
     def __init__(
-        self,
-        broker: Broker,
-        base: str,
-        hub_request: Callable[..., HubRequest | None],
+        self, broker: Broker, base: str, hub_request: Callable[..., HubRequest | None]
     ) -> None:
         self._broker, self._base, self._hub_request = broker, base, hub_request
 
@@ -204,10 +197,7 @@ class Composer:
         subscription = known.subscriptions[row.subscription]
         sink = subscription["sink"]
         if row.callback is not None:
-            now = millis(self._broker.clock())
-            call = self._broker.store.read_now(
-                partial(self._hub_request, row=row, limit=limit, now=now)
-            )
+            call = self._broker.store.read_now(partial(self._hub_request, row=row, limit=limit))
             return Item(row, call, sink) if call else "the WebSub subscription has ended"
         if subscription["reason"] == "unsubscribed":
             return "the subscription has ended"
@@ -217,7 +207,7 @@ class Composer:
             return "the subscription's matches are not sent any more"
         if (host := host_of(sink)) != row.host:
             return partial(move_delivery, id=row.id, host=host)
-        why: Reasons = {}
+        why: dict[int, list[dict[str, Any]]] = {}
         if sink.get("include_reasons", sink["kind"] == "email"):
             if not explain:
                 return None
@@ -226,7 +216,7 @@ class Composer:
         quiet_hours = subscription["quiet_hours"]
         return "its matches were deleted" if sent is None else Item(row, sent, sink, quiet_hours)
 
-    def _reasons(self, row: ClaimedDelivery, known: Contents) -> Reasons:
+    def _reasons(self, row: ClaimedDelivery, known: Contents) -> dict[int, list[dict[str, Any]]]:
         """Return the reasons of the matches of a delivery that are found in time.
 
         Each publication is matched again with the current subscriptions of the engine.
@@ -259,14 +249,14 @@ def _reason(part: Evidence) -> dict[str, Any]:
 
 
 def message(
-    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, limit: int
+    delivery: ClaimedDelivery, known: Contents, why: Mapping[int, object], base: str, limit: int
 ) -> Message | None:
     """Return the message of a delivery, or ``None`` if its matches were deleted.
 
     Parameters
     ----------
     why
-        Reasons to include in the payload.
+        Reasons to include in the payload, by ``seq`` of the publication.
     base
         URL of the broker.
     limit
@@ -370,12 +360,6 @@ def match_view(row: RowMapping, root: str, limit: int | None = None) -> View:
 # -- sizes --------------------------------------------------------------------------------------
 
 
-def first_entries(entries: Sequence[T], limit: int) -> list[T]:
-    """Return the first entries that fit into a number of bytes as JSON."""
-    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
-    return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
-
-
 def _event(payload: Mapping[str, Any], own: str) -> dict[str, Any]:
     """Return a payload as a structured CloudEvent."""
     event = {"specversion": "1.0", "id": payload["id"], "source": own}
@@ -407,8 +391,11 @@ def fitted(
         body = to_json(document(entries))
         if len(body) <= limit:
             return body
-    room = limit - len(to_json(document([])))
-    return to_json(document(first_entries(entries, room)))
+    room = limit + 1 - len(to_json(document([])))
+    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
+    return to_json(
+        document([one for one, size in zip(entries, sizes, strict=True) if size <= room])
+    )
 
 
 # -- texts --------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         allow: Sequence[Network | str] = (),
         *,
         total_seconds: float = TOTAL_SECONDS,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | bool = True,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
@@ -307,17 +307,14 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(
-            resolver=_PublicResolver(self._names or aiohttp.ThreadedResolver(), self._allow),
-            ssl=True if self._tls is None else self._tls,
-            limit=0,  # A wait for a free connection would count as a slow host.
-        )
+        resolver = _PublicResolver(self._names or aiohttp.ThreadedResolver(), self._allow)
+        # Without limit: a wait for a free connection would count as a slow host.
+        connector = aiohttp.TCPConnector(resolver=resolver, ssl=self._tls, limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": f"graphmatch/{version('graphmatch')}"},
             timeout=self._timeout,
-            trust_env=False,
         )
         return self
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
@@ -54,8 +54,6 @@ ADDRESS = 2000
 _LINK = re.compile(r"<([^<>]*)>((?:[^<\"]|\"[^\"]*\")*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,\"]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\",;]+))")
 _SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
-Links: TypeAlias = Sequence[tuple[str, str]]
-"""Pairs of a relation and a URL."""
 KIND = "websub"
 """Kind of deliveries to callbacks."""
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
@@ -67,15 +65,11 @@ MAX_VERIFICATIONS, MAX_PER_HOST = 100, 2
 ROUND_SECONDS = 1.0
 """Time between two rounds; matches in between are sent together."""
 _TOPIC = re.compile(
-    r"(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{1,100})",
-    re.ASCII,
+    r"(?a)(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{43})"
 )
 _TABLE = websub_callbacks.c
-_LAST = (
-    select(func.coalesce(func.max(matches.c.seq), 0))
-    .where(matches.c.subscription == subscriptions.c.number)
-    .scalar_subquery()
-)
+_MATCHES = select(func.coalesce(func.max(matches.c.seq), 0))
+_LAST = _MATCHES.where(matches.c.subscription == subscriptions.c.number).scalar_subquery()
 
 
 class Response(NamedTuple):
@@ -92,8 +86,8 @@ class Discovered(NamedTuple):
     topic: str | None = None
 
 
-def header_links(values: Iterable[str]) -> Links:
-    """Return the links of Link headers.
+def header_links(values: Iterable[str]) -> Sequence[tuple[str, str]]:
+    """Return the relation and the URL of each link in Link headers.
 
     Examples
     --------
@@ -110,7 +104,9 @@ def header_links(values: Iterable[str]) -> Links:
     ]
 
 
-def discover(address: str, headers: Links, channel: Channel | None = None) -> Discovered:
+def discover(
+    address: str, headers: Sequence[tuple[str, str]], channel: Channel | None = None
+) -> Discovered:
     """Find the hubs and the topic of a document, in its headers or else in its content.
 
     Parameters
@@ -308,14 +304,14 @@ def _checked(db: Connection, mode: str, row: dict[str, Any]) -> dict[str, Any] |
 
 def _store(db: Connection, mode: str, row: Mapping[str, Any], now: int) -> None:
     """Subscribe or unsubscribe a callback that has agreed."""
-    id = db.scalar(select(_TABLE.id).where(_TABLE.key == row["key"]))
-    if id is None and mode == "subscribe":
+    mine = _TABLE.key == row["key"]
+    if mode == "unsubscribe":
+        for id in db.scalars(select(_TABLE.id).where(mine)).all():
+            _forget(db, id, now)
+        return
+    renewed = {name: row[name] for name in ("expires_at", "secret")}
+    if not db.execute(update(websub_callbacks).where(mine).values(renewed)).rowcount:
         db.execute(insert(websub_callbacks).values(row))
-    elif id is not None and mode == "subscribe":
-        renewed = {name: row[name] for name in ("expires_at", "secret")}
-        db.execute(update(websub_callbacks).where(_TABLE.id == id).values(renewed))
-    elif id is not None:
-        _forget(db, id, now)
 
 
 def _host(callback: str) -> str:
@@ -362,7 +358,7 @@ def _forget(db: Connection, id: int, now: int) -> None:
     db.execute(delete(websub_callbacks).where(_TABLE.id == id))
 
 
-def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> HubRequest | None:
+def hub_request(db: Connection, row: ClaimedDelivery, limit: int) -> HubRequest | None:
     """Return the request of a delivery, or ``None`` if there is nothing to send any more.
 
     Parameters
@@ -370,7 +366,7 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
     limit
         Maximum size of the solutions of one entry, in bytes.
     """
-    known = select(websub_callbacks).where(_TABLE.id == row.callback, _TABLE.expires_at > now)
+    known = select(websub_callbacks).where(_TABLE.id == row.callback)
     callback = db.execute(known).mappings().one_or_none()
     if callback is None or (subscription := _subscription_of(db, callback["topic"])) is None:
         return None
