@@ -158,14 +158,10 @@ class CircuitBreaker:
         if result.decision is RetryDecision.REFUSED and result.status is None:
             return self
         if not result.host_failed:
-            return CLOSED
+            return CircuitBreaker()
         failures = self.failures + 1
         if failures < FAILURES:
             return CircuitBreaker(failures)
         doubled = OPEN_SECONDS * 2.0 ** min(failures - FAILURES, 32)
         pause = timedelta(seconds=min(doubled, OPEN_SECONDS_MOST))
         return CircuitBreaker(failures, now + max(pause, result.retry_after or timedelta()))
-
-
-CLOSED = CircuitBreaker()
-"""The breaker of a host that has not failed."""

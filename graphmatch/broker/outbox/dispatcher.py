@@ -48,7 +48,6 @@ from graphmatch.broker.db.delivery_queries import DeliveryState, Result
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries
 from graphmatch.broker.models.attempt import (
-    CLOSED,
     LONGEST_RETRY_AFTER,
     AttemptResult,
     CircuitBreaker,
@@ -75,8 +74,8 @@ WINDOW, MAX_CLAIMED = 100, 10_000
 MAX_HOSTS = 500
 """Maximum number of hosts with claimed deliveries."""
 _INBOX = "http://www.w3.org/ns/ldp#inbox"
-_TARGET_BYTES, _TARGET_REDIRECTS = 200_000, 3
-"""Limits of a document that may name an inbox."""
+_BYTES = 200_000
+"""Maximum size of a document that may name an inbox."""
 NTFY_BYTES = 4096
 """Maximum size of a text for ntfy, whose servers turn longer ones into files."""
 _MARGIN = timedelta(seconds=45)
@@ -92,7 +91,7 @@ class _Host:
 
     name: str
     slots: asyncio.Semaphore
-    breaker: CircuitBreaker = CLOSED
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     claimed: dict[int, ClaimedDelivery] = field(default_factory=dict)
 
 
@@ -151,8 +150,8 @@ class Dispatcher:
         """Send due deliveries until `stop`, and then release all claims."""
         self._loop = asyncio.get_running_loop()
         try:
-            repeat = self.broker.supervisor.repeat
-            await repeat("deliveries", self._round, self._ending, self._woken)
+            events = self._ending, self._woken
+            await self.broker.supervisor.repeat("deliveries", self._round, *events)
             await self._stopped.wait()
         finally:
             for task in self._tasks:
@@ -180,9 +179,9 @@ class Dispatcher:
 
     async def retry(self, delivery: int) -> None:
         """Send a delivery now, unless it was accepted; its attempts are counted on."""
-        mine = (deliveries.c.id == delivery, deliveries.c.state != "delivered")
+        mine = update(deliveries).where(deliveries.c.id == delivery)
         values = {"state": "waiting", "due_at": millis(self.clock()), "done_at": None}
-        again = update(deliveries).where(*mine).values(**values)
+        again = mine.where(deliveries.c.state != "delivered").values(**values)
         await self.broker.store.write(lambda db: db.execute(again))
         self._woken.set()
 
@@ -260,7 +259,6 @@ class Dispatcher:
         del self._results[: len(results)]
         if any(not isinstance(result, DeliveryState) for result in results):
             self.broker.on_commit()
-            self._woken.set()
         return rows
 
     def _write(self, db: Connection, results: Sequence[Result], now: int) -> None:
@@ -398,33 +396,28 @@ class NetworkSenders:
         return result
 
     async def _send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
+        kind, url, body, secret = sink["kind"], sink.get("url", ""), message.body, ""
         if isinstance(message, HubRequest):
-            return await self._post(message.url, message.body, message.headers)
-        kind = sink["kind"]
-        if kind == "webhook":
-            headers = signed_headers(sink["secret"], message.id, self.clock(), message.body)
+            url, headers = message.url, message.headers
+        elif kind == "webhook":
+            secret = sink["secret"]
+            headers = signed_headers(secret, message.id, self.clock(), body)
             headers["Content-Type"] = message.content_type
-            return await self._post(sink["url"], message.body, headers, sink["secret"])
-        if kind == "inbox":
-            inbox = await inbox_of(self.client, sink["url"])
+        elif kind == "inbox":
+            url = await inbox_of(self.client, url)
             headers = {"Content-Type": "application/ld+json", "webhook-id": message.id}
-            return await self._post(inbox, message.body, headers)
-        if kind == "ntfy":
-            token = sink.get("token") or ""
-            headers = {"Title": one_line(message.title), "Click": one_line(message.link)}
-            headers["Content-Type"] = "text/plain"
-            if token:
-                headers["Authorization"] = f"Bearer {one_line(token)}"
+        elif kind == "ntfy":
+            secret = sink.get("token") or ""
             start = message.text.encode("utf-8", "replace")[:NTFY_BYTES]
             body = start.decode("utf-8", "ignore").encode()
-            return await self._post(sink["url"], body, headers, token)
-        if self.smtp is None:
+            headers = {"Title": one_line(message.title), "Click": one_line(message.link)}
+            headers["Content-Type"] = "text/plain"
+            if secret:
+                headers["Authorization"] = f"Bearer {one_line(secret)}"
+        elif self.smtp is None:
             return AttemptResult(RetryDecision.REFUSED, "the broker has no SMTP server")
-        return await asyncio.to_thread(send_email, self.smtp, sink["address"], message)
-
-    async def _post(
-        self, url: str, body: bytes, headers: Mapping[str, str], secret: str = ""
-    ) -> AttemptResult:
+        else:
+            return await asyncio.to_thread(send_email, self.smtp, sink["address"], message)
         reply = await self.client.request("POST", url, body=body, headers=headers)
         return result_of(reply, self.clock(), secret)
 
@@ -448,9 +441,8 @@ def result_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
     if status == HTTPStatus.GONE:
         return AttemptResult(RetryDecision.GONE, reason, status)
     failed = status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
-    after = None
-    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        after = retry_after(reply.headers.get("Retry-After"), now, LONGEST_RETRY_AFTER)
+    asked = reply.headers.get("Retry-After") if failed else None
+    after = retry_after(asked, now, LONGEST_RETRY_AFTER)
     return AttemptResult(RetryDecision.RETRY, reason, status, retry_after=after, host_failed=failed)
 
 
@@ -466,9 +458,7 @@ async def inbox_of(client: HttpClient, target: str) -> str:
     """
     accept = {"Accept": "text/turtle, application/ld+json;q=0.9"}
     for method in ("HEAD", "GET"):
-        reply = await client.request(
-            method, target, headers=accept, limit=_TARGET_BYTES, redirects=_TARGET_REDIRECTS
-        )
+        reply = await client.request(method, target, headers=accept, limit=_BYTES, redirects=3)
         for name, to in header_links(reply.headers.getall("Link", [])):
             if name == _INBOX:
                 with suppress(ValueError):  # The link is not a URL.

@@ -22,8 +22,6 @@ from semantic.errors import Place, Problem
 
 LINE_CHARACTERS = 200
 """Maximum length of a title in a header, and of an answer's text in a reason."""
-SMTP_SECONDS = 20.0
-"""Time limit of one answer of the SMTP server, in seconds."""
 _LINK = re.compile(r"https?://[!-;=?-~]+")
 """A URL that may be in a header."""
 _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -61,7 +59,7 @@ class SmtpServer:
     user: str | None = None
     password: str = field(default="", repr=False)
     tls: ssl.SSLContext | None = None
-    seconds: float = SMTP_SECONDS
+    seconds: float = 20.0
 
     def __post_init__(self) -> None:
         checked_mailbox(self.sender)

@@ -71,6 +71,7 @@ _NUMBERS = bindparam("numbers", type_=BigInteger, expanding=True)
 _SUBSCRIPTIONS = select(subscriptions).where(subscriptions.c.number.in_(_NUMBERS))
 _ORDERED = MATCH_ROWS.order_by(matches.c.seq)
 _SINGLE = _ORDERED.where(matches.c.delivery.in_(_NUMBERS))
+_DIGEST = _ORDERED.add_columns(func.count().over().label("total")).limit(MATCHES)
 
 View: TypeAlias = dict[str, Any]
 """The JSON object of a match."""
@@ -117,14 +118,12 @@ class Contents(NamedTuple):
     subscriptions
         Rows by subscription number.
     matches
-        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`.
-    totals
-        Number of all matches of each digest.
+        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`, and the column
+        ``total``.
     """
 
     subscriptions: Mapping[int, RowMapping]
     matches: Mapping[int, Sequence[RowMapping]]
-    totals: Mapping[int, int]
 
 
 def contents(db: Connection, batch: Sequence[ClaimedDelivery]) -> Contents:
@@ -132,15 +131,13 @@ def contents(db: Connection, batch: Sequence[ClaimedDelivery]) -> Contents:
     numbers = sorted({row.subscription for row in batch})
     known = db.execute(_SUBSCRIPTIONS, {"numbers": numbers}).mappings()
     rows: dict[int, list[RowMapping]] = {}
-    totals: dict[int, int] = {}
     single = [row.id for row in batch if row.kind == "match"]
     for row in db.execute(_SINGLE, {"numbers": single}).mappings():
         rows.setdefault(row["delivery"], []).append(row)
     for digest in (row.id for row in batch if row.kind == "digest"):
-        mine = matches.c.delivery == digest
-        rows[digest] = list(db.execute(_ORDERED.where(mine).limit(MATCHES)).mappings())
-        totals[digest] = db.scalar(select(func.count()).where(mine)) or 0
-    return Contents({row["number"]: row for row in known}, rows, totals)
+        chosen = _DIGEST.where(matches.c.delivery == digest)
+        rows[digest] = list(db.execute(chosen).mappings())
+    return Contents({row["number"]: row for row in known}, rows)
 
 
 class Item(NamedTuple):
@@ -199,12 +196,10 @@ class Composer:
         if row.callback is not None:
             call = self._broker.store.read_now(partial(self._hub_request, row=row, limit=limit))
             return Item(row, call, sink) if call else "the WebSub subscription has ended"
-        if subscription["reason"] == "unsubscribed":
-            return "the subscription has ended"
+        if subscription["reason"] == "unsubscribed" or sink["kind"] not in PUSHED:
+            return "the subscription gets no messages any more"
         if (subscription["state"] == "unconfirmed") != (row.kind == "confirmation"):
             return "the email address is not confirmed, or was confirmed before"
-        if sink["kind"] not in PUSHED:
-            return "the subscription's matches are not sent any more"
         if (host := host_of(sink)) != row.host:
             return partial(move_delivery, id=row.id, host=host)
         why: dict[int, list[dict[str, Any]]] = {}
@@ -213,8 +208,9 @@ class Composer:
                 return None
             why = self._reasons(row, known)
         sent = message(row, known, why, self._base, limit)
-        quiet_hours = subscription["quiet_hours"]
-        return "its matches were deleted" if sent is None else Item(row, sent, sink, quiet_hours)
+        if sent is None:
+            return "its matches were deleted"
+        return Item(row, sent, sink, subscription["quiet_hours"])
 
     def _reasons(self, row: ClaimedDelivery, known: Contents) -> dict[int, list[dict[str, Any]]]:
         """Return the reasons of the matches of a delivery that are found in time.
@@ -270,14 +266,14 @@ def message(
     name, created = row["name"], time_of(delivery.created_at)
     frame: dict[str, Any] = {
         "type": kind if is_match else f"subscription.{kind}",
-        "id": message_id(row["id"], delivery.id),
+        "id": f"msg_{row['id'].removeprefix('sub_')}_{delivery.id}",  # Unique across brokers.
         "timestamp": now_text(created),
         "subscription": row["id"],
         "name": name,
         "link": link,
     }
     if is_match:
-        frame["total"] = known.totals.get(delivery.id, len(rows))
+        frame["total"] = rows[0].get("total", len(rows))
     elif row["expires_at"] is not None:
         frame["expires_at"] = now_text(time_of(row["expires_at"]))
     if kind == "confirmation":
@@ -307,19 +303,6 @@ def message(
     key = derived_key(row["ticket"], row["id"], "unsubscribe")
     unsubscribe = f"{own}/unsubscribe?key={key}"
     return Message(frame["id"], name, title, text, created, b"", link, unsubscribe)
-
-
-def message_id(subscription: str, delivery: int) -> str:
-    """Return the ``webhook-id`` of a delivery, which is the same for each attempt.
-
-    It is unique across brokers because it contains the id of the subscription.
-
-    Examples
-    --------
-    >>> message_id("sub_0123456789abcdef", 7)
-    'msg_0123456789abcdef_7'
-    """
-    return f"msg_{subscription.removeprefix('sub_')}_{delivery}"
 
 
 def match_view(row: RowMapping, root: str, limit: int | None = None) -> View:
@@ -393,9 +376,8 @@ def fitted(
             return body
     room = limit + 1 - len(to_json(document([])))
     sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
-    return to_json(
-        document([one for one, size in zip(entries, sizes, strict=True) if size <= room])
-    )
+    shown = [entry for entry, size in zip(entries, sizes, strict=True) if size <= room]
+    return to_json(document(shown))
 
 
 # -- texts --------------------------------------------------------------------------------------

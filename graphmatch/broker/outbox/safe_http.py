@@ -25,6 +25,7 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -60,10 +61,7 @@ _BLOCKS = [ip_network(block) for block in _FORBIDDEN_BLOCKS.split()]
 _GLOBAL_6, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
-_NAME_CHARACTERS = 253
-_CHECKED_URLS = 1_000
 _REDIRECTS = (301, 302, 303, 307, 308)
-_LATER = "Check the URL, or try again later."
 
 
 class TransportError(GraphMatchError):
@@ -109,17 +107,6 @@ def _inner(address: Address) -> Address:
     return address.ipv4_mapped or address
 
 
-def origin(url: URL) -> str:
-    """Return scheme, host and port, the parts of a URL that messages and logs may contain.
-
-    Examples
-    --------
-    >>> origin(URL("https://user:word@example.org/hooks/secret?key=1"))
-    'https://example.org'
-    """
-    return str(url.origin()) if url.absolute else "the URL"
-
-
 def checked_url(text: str | URL, allow: Sequence[Network] = ()) -> URL:
     """Return a URL after all checks that are possible before the look-up of its name.
 
@@ -134,38 +121,26 @@ def checked_url(text: str | URL, allow: Sequence[Network] = ()) -> URL:
     >>> checked_url("http://0x7f.1/")
     Traceback (most recent call last):
      ...
-    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://0x7f.1: its host is an IP \
-address in an unusual form. Write it as four decimal numbers.
+    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: the URL: the URL cannot be used. \
+Write `https://`, a name or an IP address, and a path, without credentials.
     """
     try:
         url = URL(text)
-        has_host = url.port and _is_host(url.raw_host or "")
-        is_web = url.scheme in ("http", "https") and "@" not in url.raw_authority
-        is_valid = has_host and is_web
+        is_web = url.port and url.scheme in ("http", "https") and "@" not in url.raw_authority
     except ValueError:
-        is_valid = False
-    if not is_valid:
-        remedy = "Write `https://`, host and path, without credentials."
-        raise ForbiddenAddressError(Problem("the URL cannot be used", Place("the URL"), remedy))
-    host = url.raw_host or ""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
-            what = "its host is an IP address in an unusual form"
-            remedy = "Write it as four decimal numbers."
-            raise ForbiddenAddressError(Problem(what, Place(origin(url)), remedy)) from None
-    else:
-        if is_forbidden(address, allow):
-            raise _forbidden_error(address, origin(url))
-    return url
-
-
-def _is_host(host: str) -> bool:
-    """Whether a host can be looked up; for others, Python's look-up raises various errors."""
-    labels = host.removesuffix(".").split(".")
-    is_name = len(host) <= _NAME_CHARACTERS and all(map(_LABEL.fullmatch, labels))
-    return ":" in host or is_name  # The parser of the URL has checked an IPv6 address.
+        is_web = False
+    if is_web:
+        host = url.raw_host or ""
+        with suppress(ValueError):  # The host is a name.
+            if is_forbidden(address := ip_address(host), allow):
+                raise _forbidden_error(address, str(url.origin()))
+            return url
+        labels = host.removesuffix(".").split(".")
+        is_name = len(host) <= 253 and all(map(_LABEL.fullmatch, labels))
+        if is_name and not _NUMBER.fullmatch(labels[-1]):
+            return url
+    remedy = "Write `https://`, a name or an IP address, and a path, without credentials."
+    raise ForbiddenAddressError(Problem("the URL cannot be used", Place("the URL"), remedy))
 
 
 def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
@@ -302,7 +277,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
         self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=CONNECT_SECONDS)
         self._tls, self._names = tls, resolver
-        self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
+        self.check = lru_cache(1_000)(partial(checked_url, allow=self._allow))
         """Return `checked_url` of a URL, with the exceptions of this client."""
         self._session: aiohttp.ClientSession
 
@@ -387,7 +362,8 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
 
 
 def _unreachable(url: URL, what: str) -> UnreachableError:
-    return UnreachableError(Problem(what, Place(origin(url)), _LATER))
+    remedy = "Check the URL, or try again later."
+    return UnreachableError(Problem(what, Place(str(url.origin())), remedy))
 
 
 async def _start(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:

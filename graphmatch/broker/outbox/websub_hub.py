@@ -124,37 +124,27 @@ def discover(
     Discovered(hubs=('https://e.org/hub',), topic='https://e.org/feed')
     """
     channel = channel or Channel()
-    hubs = [_resolved(address, "", href) for name, href in headers if name == "hub"]
-    hubs = hubs or [_resolved(address, channel.base, href) for href in channel.hubs]
-    topics = [_resolved(address, "", href) for name, href in headers if name == "self"]
+    hubs = [web_url(address, href) for name, href in headers if name == "hub"]
+    hubs = hubs or [web_url(address, channel.base, href) for href in channel.hubs]
+    topics = [web_url(address, href) for name, href in headers if name == "self"]
     if not topics and channel.self_link:
-        topics = [_resolved(address, channel.base, channel.self_link)]
+        topics = [web_url(address, channel.base, channel.self_link)]
     valid = tuple(dict.fromkeys(hub for hub in hubs if hub is not None))
     return Discovered(valid, next(filter(None, topics), address)) if valid else Discovered()
 
 
-def _resolved(address: str, base: str, href: str) -> str | None:
+def web_url(*references: str) -> str | None:
+    """Return the http or https URL that references lead to, each relative to those before it."""
+    url = ""
     try:
-        url = urljoin(urljoin(address, base), href)
-    except ValueError:
-        return None
-    return url if is_address(url) else None
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an absolute http or https URL."""
-    try:
-        parts = urlsplit(text)
+        for reference in references:
+            url = urljoin(url, reference)
+        parts = urlsplit(url)
         is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        return False
-    return (
-        bool(is_web)
-        and "@" not in parts.netloc
-        and text.isprintable()
-        and " " not in text
-        and len(text) <= ADDRESS
-    )
+        return None
+    is_plain = url.isprintable() and " " not in url and "@" not in parts.netloc
+    return url if is_web and is_plain and len(url) <= ADDRESS else None
 
 
 def hub_of(root: str) -> str:
@@ -203,7 +193,7 @@ class HubRequest(NamedTuple):
     """A request of the hub to a callback: the match feed up to the match ``version``."""
 
     url: str
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     body: bytes
     version: int
 
@@ -241,7 +231,7 @@ class Hub:
         lease = lease or str(LEASE // timedelta(seconds=1))
         for fault, is_valid in (
             (b"hub.mode must be subscribe or unsubscribe", mode in ("subscribe", "unsubscribe")),
-            (b"hub.callback must be an http or https URL", is_address(callback)),
+            (b"hub.callback must be an http or https URL", web_url(callback)),
             (b"hub.secret must be shorter than 200 bytes", len(secret.encode()) < SECRET_BYTES),
             (b"hub.lease_seconds must be a number of seconds", re.fullmatch("[0-9]{1,9}", lease)),
         ):
@@ -252,7 +242,7 @@ class Hub:
         checked = await self._broker.store.read(partial(_checked, mode=mode, row=row))
         if isinstance(checked, Response):
             return checked
-        host, hosts = _host(callback), list(self.verifications.values())
+        host, hosts = host_of({"kind": KIND, "url": callback}), list(self.verifications.values())
         if len(hosts) >= MAX_VERIFICATIONS or hosts.count(host) >= MAX_PER_HOST:
             return Response(429, b"there are too many verifications; try again later")
         length = min(max(timedelta(seconds=int(lease)), MIN_LEASE), MAX_LEASE)
@@ -314,10 +304,6 @@ def _store(db: Connection, mode: str, row: Mapping[str, Any], now: int) -> None:
         db.execute(insert(websub_callbacks).values(row))
 
 
-def _host(callback: str) -> str:
-    return host_of({"kind": KIND, "url": callback})
-
-
 def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
     """Return the subscription of a topic, unless it has ended or the key is wrong."""
     parts = _TOPIC.fullmatch(topic)
@@ -346,7 +332,7 @@ def _update(db: Connection, now: int) -> None:
             _forget(db, id, now)
         else:
             db.execute(update(websub_callbacks).where(_TABLE.id == id).values(version=row["last"]))
-            host = _host(row["callback"])
+            host = host_of({"kind": KIND, "url": row["callback"]})
             add_delivery(db, row["subscription"], KIND, host, now, callback=id)
 
 
