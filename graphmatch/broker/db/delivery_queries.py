@@ -157,11 +157,11 @@ def move_delivery(db: Connection, id: int, host: str) -> None:
     db.execute(_MINE.where(_table.id == id).values(host=host, claimed_until=None))
 
 
-def disable(db: Connection, number: int, sink: Mapping[str, Any], reason: str, now: int) -> None:
+def disable(db: Connection, row: ClaimedDelivery, url: str, reason: str, now: int) -> None:
     """Pause a subscription whose sink answered 410, unless its sink has changed."""
-    mine = subscriptions.c.number == number
+    mine, number = subscriptions.c.number == row.subscription, row.subscription
     current: Mapping[str, Any] = db.scalars(select(subscriptions.c.sink).where(mine)).one()
-    if current.get("url") == sink.get("url"):
+    if current.get("url") == url:
         pause_subscription(db, number, reason, now)
         fail_waiting(db, _table.subscription == number, "not sent: the sink said 410", now)
 

@@ -207,12 +207,11 @@ websub_callbacks = _table(
     Column("secret", Text),
     Column("expires_at", BigInteger),
     Column("version", BigInteger),
-    Column("pending", JSON),
 )
 """Callbacks to which the WebSub hub sends match feeds.
 
 ``key`` is a digest of topic and callback, which are too long for an index. ``version`` is the
-version of the feed that was sent last, and ``pending`` a request that is not yet verified.
+version of the feed that was sent last.
 """
 
 websub_leases = _table(

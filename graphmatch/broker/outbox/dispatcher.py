@@ -13,9 +13,9 @@ hosts share half of the room.
 Results are signals, too: a round writes them, and claims the next deliveries in the same
 transaction. Messages are made in threads.
 
-What a receiver answers decides about a retry. The reason of a failure may be shown and stored, so
-it has no secrets, no path of a URL, and only the start of an answer. Receivers recognize a repeated
-message by its ``webhook-id``, or by the ``Message-ID`` of an email.
+The answer of the receiver decides about a retry. The reason of a failure may be shown and stored,
+so it has no secrets, no path of a URL, and only the start of an answer. Receivers recognize a
+repeated message by its ``webhook-id``, or by the ``Message-ID`` of an email.
 
 Cost: a few microseconds per host with waiting deliveries, each second and after each commit of
 matches, and about 0.5 ms per delivery.
@@ -74,8 +74,6 @@ WINDOW, MAX_CLAIMED = 100, 10_000
 MAX_HOSTS = 500
 """Maximum number of hosts with claimed deliveries."""
 _INBOX = "http://www.w3.org/ns/ldp#inbox"
-_BYTES = 200_000
-"""Maximum size of a document that may name an inbox."""
 NTFY_BYTES = 4096
 """Maximum size of a text for ntfy, whose servers turn longer ones into files."""
 _MARGIN = timedelta(seconds=45)
@@ -135,7 +133,6 @@ class Dispatcher:
         self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
         """Called with the result of each attempt."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
-        self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
         self._next_look = 0.0
         """Earliest time of the next round; 0 before the first one."""
@@ -216,7 +213,8 @@ class Dispatcher:
             db.execute(claimed.values(claimed_until=0))
 
     def _host(self, name: str) -> _Host:
-        return self._hosts.get(name) or _Host(name, asyncio.Semaphore(self._slots))
+        slots = self.broker.limits.host_requests
+        return self._hosts.get(name) or _Host(name, asyncio.Semaphore(slots))
 
     def _wanted(self, due: Sequence[str], now: datetime) -> dict[str, int]:
         """Return the number of deliveries to claim, by host."""
@@ -277,11 +275,10 @@ class Dispatcher:
 
         Messages with reasons are made after the others, in a thread of their own.
         """
-        assert self._loop is not None
         made: dict[int, Item | Result] = {}
         with self.broker.supervisor.round("messages") as attempt:
             executor, work = self._explainer if explain else None, self.composer.compose
-            made = await self._loop.run_in_executor(executor, work, rows, explain)
+            made = await asyncio.get_running_loop().run_in_executor(executor, work, rows, explain)
         later: list[ClaimedDelivery] = []
         for row in rows:
             host, item = self._hosts[row.host], made.get(row.id)
@@ -317,7 +314,7 @@ class Dispatcher:
 
     def _decide(self, host: _Host, item: Item, result: AttemptResult | None) -> None:
         """Note the result of an attempt; ``None`` if it was cancelled, and may have arrived."""
-        row, now, sink = item.delivery, self.clock(), item.sink
+        row, now, url = item.delivery, self.clock(), item.sink.get("url", "")
         at, tries = millis(now), row.attempt + 1
         if result is None:
             self._settle(host, row, DeliveryState(row.id, "waiting", max(row.attempt, 1), at))
@@ -336,8 +333,7 @@ class Dispatcher:
         if isinstance(item.message, HubRequest) and due is None:
             self._add(partial(finish, call=item.message, row=row, decision=decision, now=at))
         elif decision is RetryDecision.GONE:
-            number, reason = row.subscription, result.reason
-            self._add(partial(queries.disable, number=number, sink=sink, reason=reason, now=at))
+            self._add(partial(queries.disable, row=row, url=url, reason=result.reason, now=at))
 
     def _release(self, host: _Host, row: ClaimedDelivery) -> None:
         """Release the claim of a delivery that is not being sent."""
@@ -458,7 +454,7 @@ async def inbox_of(client: HttpClient, target: str) -> str:
     """
     accept = {"Accept": "text/turtle, application/ld+json;q=0.9"}
     for method in ("HEAD", "GET"):
-        reply = await client.request(method, target, headers=accept, limit=_BYTES, redirects=3)
+        reply = await client.request(method, target, headers=accept, limit=200_000, redirects=3)
         for name, to in header_links(reply.headers.getall("Link", [])):
             if name == _INBOX:
                 with suppress(ValueError):  # The link is not a URL.

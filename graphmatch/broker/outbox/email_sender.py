@@ -111,12 +111,9 @@ class _Policy(EmailPolicy):
         return super().fold_binary(name, value)
 
 
-_POLICY = _Policy(linesep="\r\n", cte_type="7bit")
-
-
 def email_of(server: SmtpServer, address: str, message: Message) -> EmailMessage:
     """Return an email. No text of a message can add a header or a recipient."""
-    mail = EmailMessage(_POLICY)
+    mail = EmailMessage(_Policy(linesep="\r\n", cte_type="7bit"))
     mail["From"], mail["To"] = server.sender, checked_mailbox(address)
     mail["Subject"] = one_line(message.title)
     mail["Date"] = message.created

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pydantic_core import from_json, to_json
 from sqlalchemy import BigInteger, bindparam, func, select
@@ -75,7 +75,6 @@ _DIGEST = _ORDERED.add_columns(func.count().over().label("total")).limit(MATCHES
 
 View: TypeAlias = dict[str, Any]
 """The JSON object of a match."""
-T = TypeVar("T")
 
 
 class Message(NamedTuple):
@@ -366,10 +365,10 @@ def _announce(
 
 
 def fitted(
-    document: Callable[[Sequence[T]], object], variants: Iterable[Sequence[T]], limit: int
+    document: Callable[[Sequence[Any]], object], variants: Iterable[Sequence[Any]], limit: int
 ) -> bytes:
     """Return the JSON of a document with the first list that fits, or the start of the last."""
-    entries: Sequence[T] = ()
+    entries: Sequence[Any] = ()
     for entries in variants:
         body = to_json(document(entries))
         if len(body) <= limit:

@@ -43,8 +43,6 @@ from semantic.errors import GraphMatchError, Place, Problem
 
 CONNECT_SECONDS = 5.0
 """Time limit of the look-up of a name, the connection and its TLS, in seconds."""
-TOTAL_SECONDS = 20.0
-"""Time limit of a request with its bodies, in seconds."""
 REPLY_BYTES = 4096
 """Default maximum size of an answer's body."""
 
@@ -246,7 +244,7 @@ class HttpClient:
     allow
         Networks that it may reach although they are not public, such as ``127.0.0.0/8``.
     total_seconds
-        Time limit of a request. Each hop of a redirect is a request.
+        Time limit of a request with its bodies. Each hop of a redirect is a request.
     tls
         Trusted certificates; by default, those of the system.
     resolver
@@ -270,7 +268,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         self,
         allow: Sequence[Network | str] = (),
         *,
-        total_seconds: float = TOTAL_SECONDS,
+        total_seconds: float = 20.0,
         tls: ssl.SSLContext | bool = True,
         resolver: AbstractResolver | None = None,
     ) -> None:
@@ -362,8 +360,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
 
 
 def _unreachable(url: URL, what: str) -> UnreachableError:
-    remedy = "Check the URL, or try again later."
-    return UnreachableError(Problem(what, Place(str(url.origin())), remedy))
+    return UnreachableError(Problem(what, Place(str(url.origin())), "Try again later."))
 
 
 async def _start(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:

@@ -57,8 +57,6 @@ _SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
 KIND = "websub"
 """Kind of deliveries to callbacks."""
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
-SECRET_BYTES = 200
-"""Limit of a secret, which must be shorter."""
 CALLBACKS_PER_TOPIC = 1_000
 MAX_VERIFICATIONS, MAX_PER_HOST = 100, 2
 """Maximum number of verifications at a time, in total and by the host of the callback."""
@@ -232,7 +230,7 @@ class Hub:
         for fault, is_valid in (
             (b"hub.mode must be subscribe or unsubscribe", mode in ("subscribe", "unsubscribe")),
             (b"hub.callback must be an http or https URL", web_url(callback)),
-            (b"hub.secret must be shorter than 200 bytes", len(secret.encode()) < SECRET_BYTES),
+            (b"hub.secret must be shorter than 200 bytes", len(secret.encode()) < 200),
             (b"hub.lease_seconds must be a number of seconds", re.fullmatch("[0-9]{1,9}", lease)),
         ):
             if not is_valid:
