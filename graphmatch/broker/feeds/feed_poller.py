@@ -380,7 +380,7 @@ def _check(url: str, reply: Reply) -> None:
     """Raise an error if a response has no usable body."""
     what = f"the server answers {reply.status} {responses.get(reply.status, '')}".strip()
     if reply.status == 200 and reply.truncated:
-        what = f"it has more than {MAX_BODY_BYTES:,} bytes, or it is incomplete"
+        what = f"it has more than {MAX_BODY_BYTES:,} bytes"
     elif len(reply.hops) == MAX_REDIRECTS and 300 < reply.status < 400:
         what = f"it is redirected more than {MAX_REDIRECTS} times"
     elif reply.status in (200, 304):

@@ -90,7 +90,7 @@ class _Host:
     name: str
     slots: asyncio.Semaphore
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    claimed: dict[int, ClaimedDelivery] = field(default_factory=dict)
+    claimed: set[ClaimedDelivery] = field(default_factory=set)
 
 
 class Dispatcher:
@@ -147,8 +147,9 @@ class Dispatcher:
         """Send due deliveries until `stop`, and then release all claims."""
         self._loop = asyncio.get_running_loop()
         try:
-            events = self._ending, self._woken
-            await self.broker.supervisor.repeat("deliveries", self._round, *events)
+            await self.broker.supervisor.repeat(
+                "deliveries", self._round, self._ending, self._woken
+            )
             await self._stopped.wait()
         finally:
             for task in self._tasks:
@@ -156,7 +157,7 @@ class Dispatcher:
             self._explainer.shutdown(wait=False)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for host in self._hosts.values():
-            for row in list(host.claimed.values()):
+            for row in list(host.claimed):
                 self._release(host, row)
         with self.broker.supervisor.round("deliveries"):  # They are sent again if this fails.
             await self._exchange({}, self.clock())
@@ -197,7 +198,7 @@ class Dispatcher:
         if wanted or self._results:
             rows = await self._exchange(wanted, now)
             for row in rows:
-                self._hosts[row.host].claimed[row.id] = row
+                self._hosts[row.host].claimed.add(row)
             if rows:
                 self._start(self._prepare(rows))
         return _GATHER_SECONDS if self._results else _POLL_SECONDS
@@ -341,7 +342,7 @@ class Dispatcher:
 
     def _settle(self, host: _Host, row: ClaimedDelivery, result: Result) -> None:
         """Note the result of a claimed delivery."""
-        del host.claimed[row.id]
+        host.claimed.discard(row)
         self._add(result)
 
     def _add(self, result: Result) -> None:
@@ -414,7 +415,7 @@ class NetworkSenders:
             return AttemptResult(RetryDecision.REFUSED, "the broker has no SMTP server")
         else:
             return await asyncio.to_thread(send_email, self.smtp, sink["address"], message)
-        reply = await self.client.request("POST", url, body=body, headers=headers)
+        reply = await self.client.request("POST", url, body=body, headers=headers, whole=False)
         return result_of(reply, self.clock(), secret)
 
 

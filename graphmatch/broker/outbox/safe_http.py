@@ -303,6 +303,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         headers: Mapping[str, str] | None = None,
         limit: int = REPLY_BYTES,
         redirects: int = 0,
+        whole: bool = True,
     ) -> Reply:
         """Send a request, and return the answer with any status.
 
@@ -314,6 +315,8 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
         redirects
             Maximum number of redirects to follow with the same method. After that, the redirect is
             the answer.
+        whole
+            Whether a body that breaks off, or comes too slowly, is an error.
 
         Raises
         ------
@@ -328,7 +331,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
                 async with self._session.request(
                     method, hop, data=body, headers=headers, allow_redirects=False
                 ) as response:
-                    start, truncated = await _start(response, limit)
+                    start, truncated = await _start(response, limit, whole)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
@@ -363,13 +366,15 @@ def _unreachable(url: URL, what: str) -> UnreachableError:
     return UnreachableError(Problem(what, Place(str(url.origin())), "Try again later."))
 
 
-async def _start(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+async def _start(response: aiohttp.ClientResponse, limit: int, whole: bool) -> tuple[bytes, bool]:
     """Return the start of a body, and whether the rest is missing; close the connection then."""
     try:
         start = await response.content.readexactly(limit + 1)
     except asyncio.IncompleteReadError as error:
         return error.partial, False
     except (aiohttp.ClientError, TimeoutError, OSError):
+        if whole:
+            raise
         start = b""
     response.close()
     return start[:limit], True
