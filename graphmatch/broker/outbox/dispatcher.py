@@ -147,9 +147,8 @@ class Dispatcher:
         """Send due deliveries until `stop`, and then release all claims."""
         self._loop = asyncio.get_running_loop()
         try:
-            await self.broker.supervisor.repeat(
-                "deliveries", self._round, self._ending, self._woken
-            )
+            repeat = self.broker.supervisor.repeat
+            await repeat("deliveries", self._round, self._ending, self._woken)
             await self._stopped.wait()
         finally:
             for task in self._tasks:

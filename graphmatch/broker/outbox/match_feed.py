@@ -102,8 +102,9 @@ def atom(
     document = Element("feed", xmlns=_ATOM)
     times = [item["date_published"] for item in feed["items"]]
     times.append(now_text(time_of(subscription["created_at"])))
-    id = f"urn:graphmatch:{subscription['id']}"
-    _fill(document, id=id, title=feed["title"], updated=times[0])
+    _fill(
+        document, id=f"urn:graphmatch:{subscription['id']}", title=feed["title"], updated=times[0]
+    )
     _fill(SubElement(document, "author"), name="graphmatch")
     SubElement(document, "link", rel="self", href=feed["feed_url"])
     if hub is not None:

@@ -201,14 +201,14 @@ class Composer:
             return "the email address is not confirmed, or was confirmed before"
         if (host := host_of(sink)) != row.host:
             return partial(move_delivery, id=row.id, host=host)
+        if row.kind in ("match", "digest") and not known.matches.get(row.id):
+            return "its matches were deleted"
         why: dict[int, list[dict[str, Any]]] = {}
         if sink.get("include_reasons", sink["kind"] == "email"):
             if not explain:
                 return None
             why = self._reasons(row, known)
         sent = message(row, known, why, self._base, limit)
-        if sent is None:
-            return "its matches were deleted"
         return Item(row, sent, sink, subscription["quiet_hours"])
 
     def _reasons(self, row: ClaimedDelivery, known: Contents) -> dict[int, list[dict[str, Any]]]:
@@ -245,8 +245,8 @@ def _reason(part: Evidence) -> dict[str, Any]:
 
 def message(
     delivery: ClaimedDelivery, known: Contents, why: Mapping[int, object], base: str, limit: int
-) -> Message | None:
-    """Return the message of a delivery, or ``None`` if its matches were deleted.
+) -> Message:
+    """Return the message of a delivery.
 
     Parameters
     ----------
@@ -259,8 +259,6 @@ def message(
     """
     row, rows = known.subscriptions[delivery.subscription], known.matches.get(delivery.id, ())
     is_match, kind, sink = delivery.kind in ("match", "digest"), delivery.kind, row["sink"]
-    if is_match and not rows:
-        return None
     own, link = f"{base}/v1/subscriptions/{row['id']}", f"{base}/v1/deliveries/{delivery.id}"
     name, created = row["name"], time_of(delivery.created_at)
     frame: dict[str, Any] = {
