@@ -192,7 +192,7 @@ class Dispatcher:
         if not self._next_look:
             await store.write(self._begin)
         due = await store.read(partial(queries.due_hosts, now=millis(now)))
-        self._next_look = begin + 5 * (time.monotonic() - begin)
+        self._next_look = begin + max(5 * (time.monotonic() - begin), _GATHER_SECONDS / 2)
         wanted = self._wanted(due, now)
         if wanted or self._results:
             rows = await self._exchange(wanted, now)
