@@ -38,7 +38,7 @@ from graphmatch.console import CommandConsole
 if TYPE_CHECKING:
     from graphmatch.broker.app.assembly import Parts
     from graphmatch.broker.models.limits import BrokerLimits
-    from graphmatch.broker.outbox.senders import SmtpServer
+    from graphmatch.broker.outbox.email_sender import SmtpServer
     from graphmatch.broker.service.broker import Broker
     from graphmatch.broker.service.match_worker import MatchWorker
     from graphmatch.command.session import Session
@@ -129,7 +129,7 @@ class ServeOptions:
             return None
         from urllib.parse import parse_qs, unquote, urlsplit
 
-        from graphmatch.broker.outbox.senders import SmtpServer
+        from graphmatch.broker.outbox.email_sender import SmtpServer
 
         remedy = "Write smtp://user@host:587?from=news@example.org; smtps: for TLS from the start."
         try:

@@ -25,7 +25,7 @@ from graphmatch.broker.db.match_queries import matches_after
 from graphmatch.broker.db.store import StoreError, counter
 from graphmatch.broker.db.tables import matches, subscriptions
 from graphmatch.broker.models.times import millis
-from graphmatch.broker.outbox.match_feed import match_view
+from graphmatch.broker.outbox.payloads import match_view
 from graphmatch.broker.service.broker import Broker
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from graphmatch.broker.api.dependencies import TheApi, document_body
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.websub_hub import Hub
-from graphmatch.broker.outbox.websub_protocol import Response as HubResponse
+from graphmatch.broker.outbox.websub_hub import Response as HubResponse
 
 router = APIRouter(
     prefix="/websub",
@@ -43,7 +43,7 @@ Id = Annotated[str, Path(max_length=100, description="The id in the callback's a
 
 
 def _response(answer: HubResponse) -> Response:
-    return Response(answer.body, answer.status, media_type=answer.content_type)
+    return Response(answer.body, answer.status, media_type="text/plain")
 
 
 @router.post("", status_code=202, summary="Subscribe a callback to a match feed (WebSub)")

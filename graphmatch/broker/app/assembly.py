@@ -32,9 +32,8 @@ from graphmatch.broker.db.store import counter as counter_of
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
-from graphmatch.broker.outbox.dispatcher import Dispatcher
+from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
 from graphmatch.broker.outbox.safe_http import HttpClient
-from graphmatch.broker.outbox.senders import NetworkSenders
 from graphmatch.broker.outbox.websub_hub import Hub
 from graphmatch.broker.page.routes import Page, install
 from graphmatch.broker.service.match_worker import MatchWorker
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from graphmatch.broker.outbox.senders import SmtpServer
+    from graphmatch.broker.outbox.email_sender import SmtpServer
     from graphmatch.broker.service.broker import Broker
 
 STOP_SECONDS = 5
@@ -140,12 +139,11 @@ async def started(
         for feed in parts.feeds:
             await poller.add(feed.url, feed.title)
         subscriber = Subscriber(broker, poller, client, parts.base, asks=parts.asks_hubs)
-        hub = Hub(broker, dispatcher.wake)
+        hub = Hub(broker, client, dispatcher.wake)
         leader = Leader(store.database, supervisor)
 
         def on_matched(numbers: Sequence[int]) -> None:
             dispatcher.wake(numbers)
-            hub.wake(numbers)
             api.streams.notify(numbers)
 
         api = Api(broker, matcher, poller, dispatcher.retry, options, on_matched)
@@ -185,7 +183,6 @@ async def started(
                 dispatcher.wake()
             elif new := await store.read(partial(matches_since, seq=last_match)):
                 last_match = new[-1][0]
-                hub.wake()
                 api.streams.notify([number for _, number in new])
 
         async def synchronize() -> float:

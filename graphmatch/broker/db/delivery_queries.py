@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from sqlalchemy import bindparam, insert, or_, select, text, update
+from sqlalchemy import BigInteger, bindparam, delete, insert, or_, select, text, update
 
 from graphmatch.broker.db.store import counted
 from graphmatch.broker.db.subscription_queries import pause_subscription
 from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries, subscriptions
-from graphmatch.broker.models.circuit_breaker import CircuitBreaker
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import CircuitBreaker, ClaimedDelivery
 from graphmatch.broker.models.times import millis
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 CLAIM_DURATION = timedelta(minutes=3)
 """Duration of a claim."""
+_table = deliveries.c
 _HEADS = text(
     """
     WITH RECURSIVE heads(host) AS (
@@ -36,6 +36,37 @@ _HEADS = text(
     """
 )
 """Each host with waiting deliveries, and the time of the first one: one seek per host."""
+_HELD = bindparam("now", type_=BigInteger) + 1, bindparam("longest", type_=BigInteger)
+_DUE = (
+    select(_table.id)
+    .where(_table.host == bindparam("name"), WAITING, _table.due_at <= bindparam("now"))
+    .where(or_(_table.claimed_until.is_(None), ~_table.claimed_until.between(*_HELD)))
+    .order_by(_table.due_at)
+    .limit(bindparam("count"))
+    .with_for_update(skip_locked=True)  # SQLite has one process, and ignores it.
+)
+_CLAIM = (
+    update(deliveries)
+    .where(_table.id.in_(_DUE))
+    .values(claimed_until=bindparam("until"))
+    .returning(*(_table[name] for name in ClaimedDelivery._fields))
+)
+_MINE = update(deliveries).where(WAITING)
+
+
+class DeliveryState(NamedTuple):
+    """The new state of a delivery. It waits until ``due_at``; without that time it is done."""
+
+    delivery: int
+    state: str
+    attempt: int
+    due_at: int | None = None
+    status: int | None = None
+    error: str | None = None
+
+
+Result: TypeAlias = DeliveryState | Callable[["Connection"], object]
+"""The new state of a delivery, or another change that follows from an attempt."""
 
 
 def held_until(now: int) -> tuple[int, int]:
@@ -47,16 +78,10 @@ def held_until(now: int) -> tuple[int, int]:
     return now + 1, now + 2 * (CLAIM_DURATION // timedelta(milliseconds=1))
 
 
-def is_free(now: int) -> ColumnElement[bool]:
-    """Return the condition that no process has claimed a delivery."""
-    claimed = deliveries.c.claimed_until
-    return or_(claimed.is_(None), ~claimed.between(*held_until(now)))
-
-
-def due_hosts(db: Connection, now: int) -> dict[str, None]:
-    """Return the hosts that have a due delivery, as the keys of a mapping."""
+def due_hosts(db: Connection, now: int) -> list[str]:
+    """Return the hosts that have a due delivery that no process has claimed."""
     rows = db.execute(_HEADS, {"now": now, "longest": held_until(now)[1]})
-    return {host: None for host, due in rows if due is not None and due <= now}
+    return [host for host, due in rows if due is not None and due <= now]
 
 
 def claim(db: Connection, wanted: Mapping[str, int], now: int, until: int) -> list[ClaimedDelivery]:
@@ -67,27 +92,11 @@ def claim(db: Connection, wanted: Mapping[str, int], now: int, until: int) -> li
     wanted
         Maximum number of deliveries by host.
     """
-    table = deliveries.c
-    chosen = (
-        select(table.id)
-        .where(table.host == bindparam("name"), WAITING, table.due_at <= now, is_free(now))
-        .order_by(table.due_at)
-        .limit(bindparam("count"))
-    )
-    if db.dialect.name != "sqlite":
-        chosen = chosen.with_for_update(skip_locked=True)
-    names = ("id", "subscription", "kind", "host", "attempt", "callback", "created_at")
-    claiming = (
-        update(deliveries)
-        .where(table.id.in_(chosen))
-        .values(claimed_until=until)
-        .returning(*(table[name] for name in names))
-    )
+    values = {"now": now, "longest": held_until(now)[1], "until": until}
     claimed: list[ClaimedDelivery] = []
     for name, count in wanted.items():
-        rows = db.execute(claiming, {"name": name, "count": count}).mappings()
-        several = (ClaimedDelivery(**row, claimed_until=until) for row in rows)
-        claimed += sorted(several, key=lambda row: row.id)
+        rows = db.execute(_CLAIM, {**values, "name": name, "count": count})
+        claimed += sorted(ClaimedDelivery(*row) for row in rows)
     return claimed
 
 
@@ -109,75 +118,55 @@ def add_delivery(
     return id
 
 
-Result: TypeAlias = dict[str, Any] | Callable[["Connection"], object]
-"""An `outcome_row`, a `release_row`, or a change that follows from a result."""
-_NAMES = ("state", "attempt", "due_at", "done_at", "status", "error")
-_MINE = update(deliveries).where(deliveries.c.id == bindparam("delivery"), WAITING)
-_OUTCOME = _MINE.values(claimed_until=None, **{name: bindparam(f"new_{name}") for name in _NAMES})
-_RELEASE = _MINE.where(deliveries.c.claimed_until == bindparam("until")).values(claimed_until=None)
+def write_back(db: Connection, results: Sequence[Result], now: int) -> None:
+    """Write results of attempts: first the states, and those that are equal in one statement."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for result in results:
+        if isinstance(result, DeliveryState):
+            groups.setdefault(result[1:], []).append(result.delivery)
+    for (state, attempt, due_at, status, error), ids in groups.items():
+        values = {"state": state, "attempt": attempt, "status": status, "error": error}
+        values |= {"due_at": due_at or now, "done_at": None if due_at else now}
+        db.execute(_MINE.where(_table.id.in_(ids)).values(**values, claimed_until=None))
+    for result in results:
+        if not isinstance(result, DeliveryState):
+            result(db)
 
 
-def outcome_row(row: ClaimedDelivery, *values: object) -> dict[str, Any]:
-    """Return the new values of a delivery: state, attempt, due_at, done_at, status and error."""
-    names = (f"new_{name}" for name in _NAMES)
-    return {"delivery": row.id, **dict(zip(names, values, strict=True))}
-
-
-def release_row(row: ClaimedDelivery) -> dict[str, Any]:
-    """Return the values that release a claim."""
-    return {"delivery": row.id, "until": row.claimed_until}
+def release(db: Connection, row: ClaimedDelivery) -> None:
+    """Release a claim, unless another process has claimed the delivery since."""
+    mine = (_table.id == row.id, _table.claimed_until == row.claimed_until)
+    db.execute(_MINE.where(*mine).values(claimed_until=None))
 
 
 def release_claim(db: Connection, until: int) -> None:
     """Release all deliveries of a claim, by its end."""
-    mine = update(deliveries).where(WAITING, deliveries.c.claimed_until == until)
-    db.execute(mine.values(claimed_until=None))
-
-
-def write_back(db: Connection, results: Sequence[Result]) -> None:
-    """Write results of attempts."""
-    rows = [result for result in results if isinstance(result, dict)]
-    for statement, key in ((_OUTCOME, "new_state"), (_RELEASE, "until")):
-        if values := [row for row in rows if key in row]:
-            db.execute(statement, values)
-    for change in results:
-        if not isinstance(change, dict):
-            change(db)
+    db.execute(_MINE.where(_table.claimed_until == until).values(claimed_until=None))
 
 
 def set_breaker(db: Connection, host: str, breaker: CircuitBreaker, now: int) -> None:
     """Store the circuit breaker of a host."""
     until = None if breaker.open_until is None else millis(breaker.open_until)
-    row = {"failures": breaker.failures, "open_until": until, "last_at": now}
-    known = update(circuit_breakers).where(circuit_breakers.c.host == host)
-    if not db.execute(known.values(row)).rowcount:
-        db.execute(insert(circuit_breakers).values(host=host, **row))
+    db.execute(delete(circuit_breakers).where(circuit_breakers.c.host == host))
+    row = {"host": host, "failures": breaker.failures, "open_until": until, "last_at": now}
+    db.execute(insert(circuit_breakers).values(row))
 
 
 def move_delivery(db: Connection, id: int, host: str) -> None:
     """Release a delivery, and give it the host of the subscription's new sink."""
-    moved = update(deliveries).where(deliveries.c.id == id)
-    db.execute(moved.values(host=host, claimed_until=None))
+    db.execute(_MINE.where(_table.id == id).values(host=host, claimed_until=None))
 
 
-def set_inbox(db: Connection, number: int, sink: Mapping[str, Any], inbox: str) -> None:
-    """Store the inbox of a subscription's target, unless its sink has changed."""
-    mine = subscriptions.c.number == number
-    if db.scalar(select(subscriptions.c.sink).where(mine)) == sink:
-        changed = {**sink, "inbox": inbox}
-        db.execute(update(subscriptions).where(mine).values(sink=changed))
-
-
-def disable(db: Connection, number: int, sink: Mapping[str, Any], reason: str, now: int) -> None:
+def disable(db: Connection, row: ClaimedDelivery, url: str, reason: str, now: int) -> None:
     """Pause a subscription whose sink answered 410, unless its sink has changed."""
-    mine = subscriptions.c.number == number
+    mine, number = subscriptions.c.number == row.subscription, row.subscription
     current: Mapping[str, Any] = db.scalars(select(subscriptions.c.sink).where(mine)).one()
-    if current.get("url") == sink.get("url"):
+    if current.get("url") == url:
         pause_subscription(db, number, reason, now)
-        fail_waiting(db, deliveries.c.subscription == number, "not sent: the sink said 410", now)
+        fail_waiting(db, _table.subscription == number, "not sent: the sink said 410", now)
 
 
 def fail_waiting(db: Connection, chosen: ColumnElement[bool], error: str, now: int) -> None:
     """Fail the waiting deliveries of a sink that gets no more."""
     values = {"state": "failed", "done_at": now, "error": error, "claimed_until": None}
-    db.execute(update(deliveries).where(chosen, WAITING).values(values))
+    db.execute(_MINE.where(chosen).values(values))

@@ -196,7 +196,6 @@ websub_callbacks = _table(
     Column("secret", Text),
     Column("expires_at", BigInteger),
     Column("version", BigInteger),
-    Column("pending", JSON),
 )
 
 # One circuit breaker for each host.

@@ -15,16 +15,13 @@ from functools import lru_cache
 
 from standardwebhooks import Webhook
 
-from semantic.errors import GraphMatchError, Place, Problem
+from graphmatch.broker.app.errors import InvalidRequestError
+from semantic.errors import Place, Problem
 
 PREFIX = "whsec_"
 """Start of each secret, which lets people and scanners recognize it."""
 MIN_BYTES, MAX_BYTES = 24, 64
 """Length limits of a secret, in bytes."""
-
-
-class SignatureError(GraphMatchError):
-    """A secret that cannot sign requests."""
 
 
 def new_secret() -> str:
@@ -43,7 +40,7 @@ def key_of(secret: str) -> bytes:
 
     Raises
     ------
-    SignatureError
+    InvalidRequestError
         If the secret is invalid. The message does not contain it.
 
     Examples
@@ -58,7 +55,7 @@ def key_of(secret: str) -> bytes:
         key = b""
     if text == secret or not MIN_BYTES <= len(key) <= MAX_BYTES:
         remedy = f"Write `{PREFIX}` and {MIN_BYTES} to {MAX_BYTES} bytes in base64."
-        raise SignatureError(Problem("the secret is invalid", Place("webhook secret"), remedy))
+        raise InvalidRequestError(Problem("the secret is invalid", Place("webhook secret"), remedy))
     return key
 
 

@@ -5,12 +5,20 @@ the broker is killed in between, the delivery is sent again: at least once, each
 ``webhook-id``. Claims of a process that ended come back when they expire, or at the next start of
 a broker with SQLite, which has one process.
 
-One dead host does not delay the others. Hosts take turns. Each has two requests at a time, and
-claims of at most `WINDOW` deliveries, which grow with its successes. A host that fails has one
-claim, and a host whose breaker is open has none. All failing hosts share half of the room.
+One dead host does not delay the others. Each has two requests at a time, and at most `WINDOW`
+claimed deliveries, fewer if many hosts have due deliveries. A host that fails has one, and a host
+whose breaker is open has none. If there are too many hosts, they take turns at random, and failing
+hosts share half of the room.
+
+Results are signals, too: a round writes them, and claims the next deliveries in the same
+transaction. Messages are made in threads.
+
+The answer of the receiver decides about a retry. The reason of a failure may be shown and stored,
+so it has no secrets, no path of a URL, and only the start of an answer. Receivers recognize a
+repeated message by its ``webhook-id``, or by the ``Message-ID`` of an email.
 
 Cost: a few microseconds per host with waiting deliveries, each second and after each commit of
-matches, and about 0.5 ms per delivery. Messages are made in threads.
+matches, and about 0.5 ms per delivery.
 
 Limits: inboxes of several targets on another host are not counted as one host. If the clock is set
 back, deliveries are late by as much, and none are lost.
@@ -19,65 +27,70 @@ back, deliveries are late by as much, and none are lost.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from http import HTTPStatus
+from http.client import responses
 from random import Random
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
+from pyoxigraph import RdfFormat, parse
 from sqlalchemy import select, update
 
-from graphmatch.broker.app.errors import NotFoundError
 from graphmatch.broker.db import delivery_queries as queries
+from graphmatch.broker.db.delivery_queries import DeliveryState, Result
 from graphmatch.broker.db.store import StoreError
 from graphmatch.broker.db.tables import WAITING, circuit_breakers, deliveries
-from graphmatch.broker.models.attempt import AttemptResult, RetryDecision
-from graphmatch.broker.models.circuit_breaker import CircuitBreaker
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import (
+    LONGEST_RETRY_AFTER,
+    AttemptResult,
+    CircuitBreaker,
+    ClaimedDelivery,
+    RetryDecision,
+    next_try,
+)
 from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
-from graphmatch.broker.outbox.payloads import Composer, Item
-from graphmatch.broker.outbox.retry_policy import next_try
-from graphmatch.broker.outbox.senders import HubRequest, NetworkSenders
-from graphmatch.broker.outbox.websub_hub import finish
+from graphmatch.broker.models.webhook_secret import signed_headers
+from graphmatch.broker.outbox.email_sender import SmtpServer, one_line, send_email
+from graphmatch.broker.outbox.payloads import Composer, Item, Message
+from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableError, retry_after
+from graphmatch.broker.outbox.websub_hub import HubRequest, finish, header_links, hub_request
 from graphmatch.broker.service.broker import Broker
-from semantic.errors import Place, Problem
+from semantic.clock import Clock, utc_now
+from semantic.errors import GraphMatchError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-WINDOW = 100
-"""Maximum number of claimed deliveries per host."""
-MAX_REQUESTS = 1000
-"""Maximum number of concurrent requests."""
+WINDOW, MAX_CLAIMED = 100, 10_000
+"""Maximum number of claimed deliveries of one host, and of all."""
+MAX_HOSTS = 500
+"""Maximum number of hosts with claimed deliveries."""
+_INBOX = "http://www.w3.org/ns/ldp#inbox"
+NTFY_BYTES = 4096
+"""Maximum size of a text for ntfy, whose servers turn longer ones into files."""
 _MARGIN = timedelta(seconds=45)
 """Least time between the start of a request and the end of its claim; requests are shorter."""
-_SLOW_SECONDS = 1.0
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 0.02
 """Time that a result waits for others, to be written with them."""
-_KNOWN_HOSTS = 10_000
-
-log = logging.getLogger("graphmatch.broker")
 
 
 @dataclass(slots=True)
 class _Host:
-    """A host with its claimed deliveries, and the number of requests to it."""
+    """A host with its claimed deliveries, and the requests that it may get at a time."""
 
     name: str
-    window: int
+    slots: asyncio.Semaphore
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    claimed: int = 0
-    busy: int = 0
-    queue: deque[Item] = field(default_factory=deque)
+    claimed: set[ClaimedDelivery] = field(default_factory=set)
 
 
 class Dispatcher:
@@ -116,33 +129,23 @@ class Dispatcher:
         base: str = "http://127.0.0.1:8000",
     ) -> None:
         self.broker, self.senders, self.clock = broker, senders, broker.clock
-        self.composer = Composer(broker, base.rstrip("/"))
-        self.sent = 0
-        """Number of requests."""
+        self.composer = Composer(broker, base.rstrip("/"), hub_request)
         self.on_attempt: Callable[[AttemptResult], object] = lambda _: None
         """Called with the result of each attempt."""
         self._random = random or Random()  # noqa: S311 -- no secret depends on it
-        self._slots = broker.limits.host_requests
         self._hosts: dict[str, _Host] = {}
-        self._ready: dict[str, None] = {}
-        """Hosts that may have due deliveries, in the order of their turns."""
-        self._active: set[str] = set()
-        """Hosts with claims."""
-        self._is_begun = False
-        self._look_at = self._looked_at = self._look_seconds = 0.0
-        """Next and last search for due hosts, and its duration."""
-        self._results: list[queries.Result] = []
+        self._next_look = 0.0
+        """Earliest time of the next round; 0 before the first one."""
+        self._results: list[Result] = []
         """Results that are not written yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._explainer = ThreadPoolExecutor(1, "explainer")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken, self._has_results = asyncio.Event(), asyncio.Event()
-        self._ending, self._stopped = asyncio.Event(), asyncio.Event()
+        self._woken, self._ending, self._stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
-        """Send due deliveries until `stop`."""
+        """Send due deliveries until `stop`, and then release all claims."""
         self._loop = asyncio.get_running_loop()
-        writing = asyncio.create_task(self._write())
         try:
             repeat = self.broker.supervisor.repeat
             await repeat("deliveries", self._round, self._ending, self._woken)
@@ -150,312 +153,317 @@ class Dispatcher:
         finally:
             for task in self._tasks:
                 task.cancel()
-            self._ending.set()
-            self._has_results.set()
-            await asyncio.gather(writing, return_exceptions=True)
             self._explainer.shutdown(wait=False)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for host in self._hosts.values():
+            for row in list(host.claimed):
+                self._release(host, row)
+        with self.broker.supervisor.round("deliveries"):  # They are sent again if this fails.
+            await self._exchange({}, self.clock())
 
     async def stop(self, seconds: float = 5.0) -> None:
-        """Claim no more, wait some seconds for open requests, and release all claims."""
+        """Claim no more, and wait some seconds for open requests."""
         self._ending.set()
-        self._woken.set()
-        for wait in (seconds, None):
-            for host in self._hosts.values():
-                self._give_back(host)
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=wait)
-            for task in self._tasks:
-                task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
         self._stopped.set()
 
     def wake(self, _numbers: Sequence[int] = ()) -> None:
         """Look for due deliveries soon; any thread may call it."""
         if self._loop is not None:
             with suppress(RuntimeError):  # The loop is closed.
-                self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._look_at = min(self._look_at, self._looked_at + 5 * self._look_seconds)
-        self._woken.set()
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     async def retry(self, delivery: int) -> None:
-        """Send a waiting or failed delivery now; its attempts are counted on.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such delivery, or it was accepted.
-        """
-        mine = (deliveries.c.id == delivery, deliveries.c.state != "delivered")
+        """Send a delivery now, unless it was accepted; its attempts are counted on."""
+        mine = update(deliveries).where(deliveries.c.id == delivery)
         values = {"state": "waiting", "due_at": millis(self.clock()), "done_at": None}
+        again = mine.where(deliveries.c.state != "delivered").values(**values)
+        await self.broker.store.write(lambda db: db.execute(again))
+        self._woken.set()
 
-        def work(db: Connection) -> None:
-            if not db.execute(update(deliveries).where(*mine).values(**values)).rowcount:
-                what = "there is no such delivery, or it was delivered"
-                raise NotFoundError(Problem(what, Place(str(delivery)), "Check its state."))
-
-        await self.broker.store.write(work)
-        self._wake()
-
-    # -- claiming ---------------------------------------------------------------------------
+    # -- rounds -----------------------------------------------------------------------------
 
     async def _round(self) -> float:
-        """Claim due deliveries; return the number of seconds until the next round."""
-        store, now = self.broker.store, self.clock()
-        if not self._is_begun:
-            await self._read_breakers()
-            if store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
-                claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
-                await store.write(lambda db: db.execute(claimed.values(claimed_until=0)))
-            self._is_begun = True
-        if time.monotonic() >= self._look_at:
-            await self._look(now)
-        wanted = self._wanted(now)
-        if not wanted:
-            return max(0.0, self._look_at - time.monotonic())
-        until = millis(now + queries.CLAIM_DURATION)
-        claim = partial(queries.claim, wanted=wanted, now=millis(now), until=until)
-        try:
-            rows = await store.write(claim)
-        except StoreError:  # It can be committed although the connection was lost.
-            self._add(partial(queries.release_claim, until=until))
-            raise
-        counts = Counter(row.host for row in rows)
-        for name, limit in wanted.items():
-            if counts[name] < limit:
-                self._ready.pop(name, None)
-            self._hosts[name].claimed += counts[name]
-        self._active |= counts.keys()
-        if rows:
-            self._start(self._prepare(rows))
-        return 0.0
+        """Write results, and claim due deliveries; return the seconds until the next round."""
+        store, now, begin = self.broker.store, self.clock(), time.monotonic()
+        if begin < self._next_look:
+            return self._next_look - begin
+        if not self._next_look:
+            await store.write(self._begin)
+        due = await store.read(partial(queries.due_hosts, now=millis(now)))
+        self._next_look = begin + max(5 * (time.monotonic() - begin), _GATHER_SECONDS / 2)
+        wanted = self._wanted(due, now)
+        if wanted or self._results:
+            rows = await self._exchange(wanted, now)
+            for row in rows:
+                self._hosts[row.host].claimed.add(row)
+            if rows:
+                self._start(self._prepare(rows))
+        return _GATHER_SECONDS if self._results else _POLL_SECONDS
 
-    async def _read_breakers(self) -> None:
-        """Read the breakers that another process has written."""
-        chosen = select(circuit_breakers).where(circuit_breakers.c.failures > 0)
-        for row in await self.broker.store.read(lambda db: db.execute(chosen).mappings().all()):
-            until, host = row["open_until"], self._host(row["host"])
-            if row["failures"] > host.breaker.failures:
-                open_until = None if until is None else time_of(until)
-                host.breaker = CircuitBreaker(row["failures"], open_until)
-
-    async def _look(self, now: datetime) -> None:
-        """Find the hosts with due deliveries."""
-        begin = self._looked_at = time.monotonic()
-        self._look_at = begin + _POLL_SECONDS
-        self._ready |= await self.broker.store.read(partial(queries.due_hosts, now=millis(now)))
-        if not self.broker.store.is_sqlite:
-            await self._read_breakers()
-        self._look_seconds = time.monotonic() - begin
-        self._look_at += 20 * self._look_seconds  # `_wake` may have made it earlier.
-        if len(self._hosts) > _KNOWN_HOSTS:
-            hosts = self._hosts.items()
-            self._hosts = {n: host for n, host in hosts if host.claimed or host.breaker.failures}
+    def _begin(self, db: Connection) -> None:
+        """Read the circuit breakers, and release the claims of a process that ended."""
+        for row in db.execute(select(circuit_breakers).where(circuit_breakers.c.failures > 0)):
+            until = None if row.open_until is None else time_of(row.open_until)
+            host = self._hosts[row.host] = self._host(row.host)
+            host.breaker = CircuitBreaker(row.failures, until)
+        if self.broker.store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
+            claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
+            db.execute(claimed.values(claimed_until=0))
 
     def _host(self, name: str) -> _Host:
-        if name not in self._hosts:
-            self._hosts[name] = _Host(name, self._slots)
-        return self._hosts[name]
+        slots = self.broker.limits.host_requests
+        return self._hosts.get(name) or _Host(name, asyncio.Semaphore(slots))
 
-    def _wanted(self, now: datetime) -> dict[str, int]:
+    def _wanted(self, due: Sequence[str], now: datetime) -> dict[str, int]:
         """Return the number of deliveries to claim, by host."""
+        known = self._hosts.values()
+        self._hosts = {host.name: host for host in known if host.claimed or host.breaker.failures}
+        hosts = [host for host in map(self._host, due) if not host.breaker.is_open(now)]
+        active = [host for host in known if host.claimed]
+        room = MAX_HOSTS - len(active)
+        failing = MAX_HOSTS // 2 - sum(host.breaker.failures > 0 for host in active)
         wanted: dict[str, int] = {}
-        limit = max(1, MAX_REQUESTS // self._slots)
-        room, failing = limit - len(self._active), limit // 2
-        failing -= sum(1 for name in self._active if self._hosts[name].breaker.failures)
-        is_crowded = len(self._ready) - len(self._active) > room
-        for name in list(islice(self._ready, 4 * limit)):
-            host = self._host(name)
-            if host.breaker.is_open(now):
-                del self._ready[name]
-                continue
+        for host in self._random.sample(hosts, len(hosts)):
             is_failing = host.breaker.failures > 0
-            window = 1 if is_failing else host.window
-            free = window - host.claimed
-            if free <= 0 or (host.claimed and (is_crowded or free < window // 2)):
-                continue
-            if not host.claimed:
-                if room <= 0 or (is_failing and failing <= 0):
+            window = 1 if is_failing else min(WINDOW, MAX_CLAIMED // min(len(hosts), MAX_HOSTS))
+            if host.claimed:  # It takes more before it is idle, unless others wait for their turn.
+                if len(hosts) > MAX_HOSTS or len(host.claimed) > window // 2:
                     continue
+            elif room <= 0 or (is_failing and failing <= 0):
+                continue
+            else:
                 room -= 1
                 failing -= is_failing
-            wanted[name] = free
-            self._ready[name] = self._ready.pop(name)  # Its next turn comes last.
+            wanted[host.name] = window - len(host.claimed)
+            self._hosts[host.name] = host
         return wanted
+
+    async def _exchange(self, wanted: Mapping[str, int], now: datetime) -> list[ClaimedDelivery]:
+        """Write the results and claim deliveries in one transaction."""
+        at, until, results = millis(now), millis(now + queries.CLAIM_DURATION), list(self._results)
+
+        def work(db: Connection) -> list[ClaimedDelivery]:
+            if results:
+                self._write(db, results, at)
+            return queries.claim(db, wanted, at, until)
+
+        try:
+            rows = await self.broker.store.write(work)
+        except StoreError:  # It can be committed although the connection was lost.
+            self._results.append(partial(queries.release_claim, until=until))
+            raise
+        del self._results[: len(results)]
+        if any(not isinstance(result, DeliveryState) for result in results):
+            self.broker.on_commit()
+        return rows
+
+    def _write(self, db: Connection, results: Sequence[Result], now: int) -> None:
+        """Write results, and the error instead of one that cannot be written."""
+
+        def write(batch: Sequence[Result]) -> None:
+            with db.begin_nested():
+                queries.write_back(db, batch, now)
+
+        for result, error in self.broker.supervisor.each("outcomes", results, write, str):
+            if isinstance(result, DeliveryState):
+                write([result._replace(error=error)])
 
     async def _prepare(self, rows: Sequence[ClaimedDelivery], *, explain: bool = False) -> None:
         """Make the messages of claimed deliveries in a thread, and queue them.
 
         Messages with reasons are made after the others, in a thread of their own.
         """
-        assert self._loop is not None
-        made: dict[int, Item | str | None] = {}
-        try:
-            with self.broker.supervisor.round("messages"):
-                executor, work = self._explainer if explain else None, self.composer.compose
-                made = await self._loop.run_in_executor(executor, work, rows, explain)
-        finally:
-            for row in rows:
-                host, item = self._hosts[row.host], made.get(row.id, "")
-                if isinstance(item, Item):
-                    host.queue.append(item)
-                elif item is not None:
-                    self._add(self._not_sent(row, item) if item else queries.release_row(row))
-                    self._done(host)
-        if later := [row for row in rows if made.get(row.id, "") is None]:
+        made: dict[int, Item | Result] = {}
+        with self.broker.supervisor.round("messages") as attempt:
+            executor, work = self._explainer if explain else None, self.composer.compose
+            made = await asyncio.get_running_loop().run_in_executor(executor, work, rows, explain)
+        later: list[ClaimedDelivery] = []
+        for row in rows:
+            host, item = self._hosts[row.host], made.get(row.id)
+            if isinstance(item, Item):
+                self._start(self._send(host, item, host.breaker.failures))
+            elif item is not None:
+                self._settle(host, row, item)
+            elif attempt.error is None:
+                later.append(row)
+            else:
+                self._release(host, row)
+        if later:
             self._start(self._prepare(later, explain=True))
-        for name in dict.fromkeys(row.host for row in rows):
-            self._pump(self._hosts[name])
 
     # -- sending ----------------------------------------------------------------------------
 
-    def _slots_of(self, host: _Host) -> int:
-        return 1 if host.breaker.failures else self._slots
+    async def _send(self, host: _Host, item: Item, failures: int) -> None:
+        """Send a message when the host has a free slot, unless it has failed meanwhile."""
+        row = item.delivery
+        async with host.slots:
+            rest = time_of(row.claimed_until) - self.clock()
+            if rest < _MARGIN or host.breaker.failures > failures or self._ending.is_set():
+                self._release(host, row)
+                return
+            result: AttemptResult | None = None
+            try:
+                with self.broker.supervisor.record("deliveries", f"delivery {row.id}") as attempt:
+                    result = await self.senders.send(item.sink, item.message)
+                if attempt.error is not None:
+                    result = AttemptResult(RetryDecision.RETRY, attempt.error)
+            finally:
+                self._decide(host, item, result)
 
-    def _pump(self, host: _Host) -> None:
-        """Start as many senders for a host as its queue needs and its limit allows."""
-        if self._ending.is_set():
-            self._give_back(host)
-        for _ in range(min(self._slots_of(host) - host.busy, len(host.queue))):
-            host.busy += 1
-            self._start(self._drain(host))
-
-    async def _drain(self, host: _Host) -> None:
-        """Send the queued messages of a host one after the other."""
-        try:
-            while host.queue and host.busy <= self._slots_of(host) and not self._ending.is_set():
-                item = host.queue.popleft()
-                try:
-                    if time_of(item.delivery.claimed_until) - self.clock() < _MARGIN:
-                        self._add(queries.release_row(item.delivery))
-                    else:
-                        await self._send(host, item)
-                finally:
-                    self._done(host)
-        finally:
-            host.busy -= 1
-            self._pump(host)
-
-    async def _send(self, host: _Host, item: Item) -> None:
-        """Send one message, and note its result."""
-        self._set_breaker(host, host.breaker.probing(self.clock()))
-        self.sent += 1
-        outcome: AttemptResult | None = None
-        try:
-            name = f"delivery {item.delivery.id}"
-            with self.broker.supervisor.record("deliveries", name) as attempt:
-                outcome = await self.senders.send(item.sink, item.message)
-            if attempt.error is not None:
-                outcome = AttemptResult(RetryDecision.RETRY, attempt.error)
-        finally:
-            self._settle(host, item, outcome)
-
-    def _settle(self, host: _Host, item: Item, outcome: AttemptResult | None) -> None:
+    def _decide(self, host: _Host, item: Item, result: AttemptResult | None) -> None:
         """Note the result of an attempt; ``None`` if it was cancelled, and may have arrived."""
-        row, now = item.delivery, self.clock()
-        at, number, sink = millis(now), row.subscription, item.sink
-        if outcome is None:
-            tries = max(row.attempt, 1)
-            self._add(queries.outcome_row(row, "waiting", tries, at, None, None, None))
+        row, now, url = item.delivery, self.clock(), item.sink.get("url", "")
+        at, tries = millis(now), row.attempt + 1
+        if result is None:
+            self._settle(host, row, DeliveryState(row.id, "waiting", max(row.attempt, 1), at))
             return
-        self.on_attempt(outcome)
-        is_delivered = outcome.decision is RetryDecision.DELIVERED
-        self._set_breaker(host, host.breaker.after(outcome, now))
-        if outcome.host_failed or outcome.seconds > _SLOW_SECONDS:
-            host.window = self._slots
-        elif is_delivered:
-            host.window = min(host.window + 1, WINDOW)
-        if host.breaker.failures:
-            self._give_back(host)
-        tries, status = row.attempt + 1, outcome.status
-        error = None if is_delivered else outcome.reason.replace("\0", "\ufffd")
-        if (retry := next_try(tries, outcome, now, self._random)) is not None:
-            due = millis(send_at(retry, None, item.quiet_hours))
-            self._add(queries.outcome_row(row, "waiting", tries, due, None, status, error))
-            return
-        state = "delivered" if is_delivered else "failed"
-        self._add(queries.outcome_row(row, state, tries, at, at, status, error))
-        if isinstance(item.message, HubRequest):
-            decision = outcome.decision
-            self._add(partial(finish, call=item.message, row=row, decision=decision, now=at))
-        elif outcome.decision is RetryDecision.GONE:
-            self._add(
-                partial(queries.disable, number=number, sink=sink, reason=error or "", now=at)
-            )
-        elif outcome.inbox is not None and outcome.inbox != sink.get("inbox"):
-            self._add(partial(queries.set_inbox, number=number, sink=sink, inbox=outcome.inbox))
-
-    def _set_breaker(self, host: _Host, breaker: CircuitBreaker) -> None:
+        self.on_attempt(result)
+        is_delivered, decision = result.decision is RetryDecision.DELIVERED, result.decision
+        state, due = "delivered" if is_delivered else "failed", None
+        if (retry := next_try(tries, result, now, self._random)) is not None:
+            state, due = "waiting", millis(send_at(retry, None, item.quiet_hours))
+        error = None if is_delivered else result.reason.replace("\0", "\ufffd")
+        self._settle(host, row, DeliveryState(row.id, state, tries, due, result.status, error))
+        breaker = host.breaker.after(result, now)
         if breaker != host.breaker:
-            host.breaker, now = breaker, millis(self.clock())
-            self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=now))
+            host.breaker = breaker
+            self._add(partial(queries.set_breaker, host=host.name, breaker=breaker, now=at))
+        if isinstance(item.message, HubRequest) and due is None:
+            self._add(partial(finish, call=item.message, row=row, decision=decision, now=at))
+        elif decision is RetryDecision.GONE:
+            self._add(partial(queries.disable, row=row, url=url, reason=result.reason, now=at))
 
-    def _not_sent(self, row: ClaimedDelivery, reason: str) -> queries.Result:
-        now = millis(self.clock())
-        return queries.outcome_row(row, "failed", row.attempt, now, now, None, reason)
+    def _release(self, host: _Host, row: ClaimedDelivery) -> None:
+        """Release the claim of a delivery that is not being sent."""
+        self._settle(host, row, partial(queries.release, row=row))
 
-    def _give_back(self, host: _Host) -> None:
-        """Release the claims that are not being sent."""
-        while host.queue:
-            self._add(queries.release_row(host.queue.pop().delivery))
-            self._ready.setdefault(host.name)
-            self._done(host)
+    def _settle(self, host: _Host, row: ClaimedDelivery, result: Result) -> None:
+        """Note the result of a claimed delivery."""
+        host.claimed.discard(row)
+        self._add(result)
 
-    def _done(self, host: _Host) -> None:
-        host.claimed -= 1
-        if not host.claimed:
-            self._active.discard(host.name)
-        has_room = host.name in self._ready and host.claimed <= (host.window + 1) // 2
-        if has_room or (self._ready and not host.claimed):
-            self._woken.set()
+    def _add(self, result: Result) -> None:
+        if not self._results:
+            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._woken.set)
+        self._results.append(result)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._tasks.discard)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task of the dispatcher failed", exc_info=error)
 
-    # -- writing ----------------------------------------------------------------------------
+# -- senders ------------------------------------------------------------------------------------
 
-    def _add(self, result: queries.Result) -> None:
-        self._results.append(result)
-        self._has_results.set()
 
-    async def _write(self) -> None:
-        """Write results back, many at once, until everything has stopped."""
-        supervisor, write = self.broker.supervisor, self.broker.store.write
-        while not (self._ending.is_set() and not self._tasks and not self._results):
-            await self._has_results.wait()
-            if not self._ending.is_set():
-                await asyncio.sleep(_GATHER_SECONDS)
-            self._has_results.clear()
-            results, self._results = self._results, []
-            while results:
-                with supervisor.round("outcomes") as attempt:
-                    with supervisor.record("outcomes", "a batch", attempts=0) as batch:
-                        await write(partial(queries.write_back, results=results))
-                    if batch.error is not None:
-                        await write(partial(self._write_each, results=results))
-                if attempt.error is None:
-                    break
-                if self._ending.is_set():
-                    return  # The deliveries are sent again, under the same ids.
-                await asyncio.sleep(attempt.delay)
-            if any(not isinstance(result, dict) for result in results):
-                self.broker.on_commit()
-                self._wake()
+@dataclass(frozen=True, slots=True)
+class NetworkSenders:
+    """The senders of all kinds of sinks: each sends one message once.
 
-    def _write_each(self, db: Connection, results: Sequence[queries.Result]) -> None:
-        """Write results one by one, and the error instead of one that cannot be written."""
+    Webhooks follow Standard Webhooks 1.0: the body is signed, 2xx is success, 410 pauses the
+    subscription, and redirects are failures.
 
-        def write(batch: Sequence[queries.Result]) -> None:
-            with db.begin_nested():
-                queries.write_back(db, batch)
+    Parameters
+    ----------
+    client
+        Client for webhooks, inboxes, ntfy and callbacks.
+    smtp
+        Server for email; ``None`` if there is none.
+    clock
+        Time for signatures and for dates in ``Retry-After``.
+    """
 
-        for result, error in self.broker.supervisor.each("outcomes", results, write, str):
-            if isinstance(result, dict) and "new_error" in result:
-                write([{**result, "new_error": error}])
+    client: HttpClient
+    smtp: SmtpServer | None = None
+    clock: Clock = utc_now
+
+    async def send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
+        """Send a message once; an error of the receiver or of the sink is a result."""
+        begin = time.monotonic()
+        try:
+            result = await self._send(sink, message)
+        except UnreachableError as error:
+            result = AttemptResult(RetryDecision.RETRY, error.problem.what, host_failed=True)
+        except GraphMatchError as error:
+            result = AttemptResult(RetryDecision.REFUSED, error.problem.what)
+        result.seconds = time.monotonic() - begin
+        return result
+
+    async def _send(self, sink: Mapping[str, Any], message: Message | HubRequest) -> AttemptResult:
+        kind, url, body, secret = sink["kind"], sink.get("url", ""), message.body, ""
+        if isinstance(message, HubRequest):
+            url, headers = message.url, message.headers
+        elif kind == "webhook":
+            secret = sink["secret"]
+            headers = signed_headers(secret, message.id, self.clock(), body)
+            headers["Content-Type"] = message.content_type
+        elif kind == "inbox":
+            url = await inbox_of(self.client, url)
+            headers = {"Content-Type": "application/ld+json", "webhook-id": message.id}
+        elif kind == "ntfy":
+            secret = sink.get("token") or ""
+            start = message.text.encode("utf-8", "replace")[:NTFY_BYTES]
+            body = start.decode("utf-8", "ignore").encode()
+            headers = {"Title": one_line(message.title), "Click": one_line(message.link)}
+            headers["Content-Type"] = "text/plain"
+            if secret:
+                headers["Authorization"] = f"Bearer {one_line(secret)}"
+        elif self.smtp is None:
+            return AttemptResult(RetryDecision.REFUSED, "the broker has no SMTP server")
+        else:
+            return await asyncio.to_thread(send_email, self.smtp, sink["address"], message)
+        reply = await self.client.request("POST", url, body=body, headers=headers, whole=False)
+        return result_of(reply, self.clock(), secret)
+
+
+def result_of(reply: Reply, now: datetime, secret: str = "") -> AttemptResult:
+    """Return the result that an answer means.
+
+    Parameters
+    ----------
+    secret
+        Text to remove from the answer before it becomes part of the reason.
+    """
+    status = reply.status
+    reason = f"{status} {responses.get(status, '')}".rstrip()
+    if 200 <= status < 300:
+        return AttemptResult(RetryDecision.DELIVERED, reason, status)
+    if 300 <= status < 400:
+        reason += ": redirects are not followed"
+    elif text := one_line(reply.body, secret):
+        reason += f": {text}"
+    if status == HTTPStatus.GONE:
+        return AttemptResult(RetryDecision.GONE, reason, status)
+    failed = status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
+    asked = reply.headers.get("Retry-After") if failed else None
+    after = retry_after(asked, now, LONGEST_RETRY_AFTER)
+    return AttemptResult(RetryDecision.RETRY, reason, status, retry_after=after, host_failed=failed)
+
+
+async def inbox_of(client: HttpClient, target: str) -> str:
+    """Return the inbox that a target names in its ``Link`` or its RDF, or else the target.
+
+    Source: https://www.w3.org/TR/ldn/#discovery.
+
+    Raises
+    ------
+    ForbiddenAddressError, UnreachableError
+        See `HttpClient.request`.
+    """
+    accept = {"Accept": "text/turtle, application/ld+json;q=0.9"}
+    for method in ("HEAD", "GET"):
+        reply = await client.request(method, target, headers=accept, limit=200_000, redirects=3)
+        for name, to in header_links(reply.headers.getall("Link", [])):
+            if name == _INBOX:
+                with suppress(ValueError):  # The link is not a URL.
+                    return urljoin(reply.url, to)
+    syntax = RdfFormat.from_media_type(reply.headers.get("Content-Type", ""))
+    if reply.status == HTTPStatus.OK and not reply.truncated and syntax is not None:
+        with suppress(SyntaxError, ValueError, OSError):  # The body is not RDF.
+            for triple in parse(reply.body, syntax, base_iri=reply.url):
+                about = getattr(triple.subject, "value", "").partition("#")[0]
+                if triple.predicate.value == _INBOX and about in (target, reply.url):
+                    return str(getattr(triple.object, "value", target))
+    return target

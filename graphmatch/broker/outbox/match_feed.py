@@ -1,20 +1,23 @@
-"""Matches as JSON objects, and as Atom, RSS and JSON feeds."""
+"""Match feeds: the newest matches of a subscription as Atom, RSS and JSON Feed."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import format_datetime
 from hashlib import sha256
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
-from xml.sax.saxutils import escape, quoteattr
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.sax.saxutils import escape
+
+from pydantic_core import to_json
 
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.models.times import time_of
+from graphmatch.broker.outbox.payloads import match_view
 from semantic.clock import now_text
 
 if TYPE_CHECKING:
@@ -22,62 +25,8 @@ if TYPE_CHECKING:
 
 ENTRIES = 50
 """Maximum number of matches in a feed."""
-TEXT_CHARACTERS = 2000
-"""Maximum length of a title or a link."""
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_XML = "<?xml version='1.0' encoding='utf-8'?>\n"
-T = TypeVar("T")
-
-
-def to_json(value: object) -> bytes:
-    """Return compact JSON in UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
-
-
-def first_entries(entries: Sequence[T], limit: int) -> list[T]:
-    """Return the first entries that fit into a number of bytes as JSON."""
-    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
-    return [entry for entry, size in zip(entries, sizes, strict=True) if size <= limit + 1]
-
-
-def match_view(row: RowMapping, root: str, limit: int | None = None) -> dict[str, Any]:
-    """Return the JSON object of a match, the same on every channel.
-
-    Parameters
-    ----------
-    row
-        Row of `graphmatch.broker.db.match_queries`.
-    root
-        Start of the broker's URLs.
-    limit
-        Maximum size of the solutions, in bytes.
-    """
-    solutions, truncated = json.loads(row["solutions"]), bool(row["truncated"])
-    if limit is not None and len(row["solutions"]) > limit:
-        truncated = True
-        if isinstance(solutions, dict):
-            solutions = {"graph": first_entries(solutions["graph"], limit)}
-        else:
-            solutions = first_entries(solutions, limit)
-    return {
-        "seq": row["seq"],
-        "subscription": row["subscription_id"],
-        "generation": row["generation"],
-        "publication": {
-            "seq": row["publication"],
-            "id": row["publication_id"],
-            "url": f"{root}/v1/publications/{row['publication']}",
-            "title": row["title"] and row["title"][:TEXT_CHARACTERS],
-            "link": row["link"] and row["link"][:TEXT_CHARACTERS],
-            "summary": row["summary"],
-        },
-        "matched_at": now_text(time_of(row["matched_at"])),
-        "solutions": solutions,
-        "truncated": truncated,
-        "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
-        "url": f"{root}/v1/matches/{row['seq']}",
-    }
+_ATOM = "http://www.w3.org/2005/Atom"
 
 
 def readable(view: Mapping[str, Any]) -> str:
@@ -124,20 +73,17 @@ def json_feed(db: Connection, subscription: RowMapping, root: str, limit: int) -
 def rss(db: Connection, subscription: RowMapping, root: str, limit: int) -> tuple[bytes, str]:
     """Return the newest matches of a subscription as RSS 2.0; see `atom`."""
     feed = _feed(db, subscription, root, limit, "rss")
-    url, title = _attribute(feed["feed_url"]), _xml(feed["title"])
-    items = [
-        f"<item>\n<guid isPermaLink='false'>{one['id']}</guid>\n"
-        f"<title>{_xml(one['title'])}</title>\n<link>{_xml(one['url'])}</link>\n"
-        f"<pubDate>{_mail_date(one['date_published'])}</pubDate>\n"
-        f"<description>{_xml(_xml(one['content_text']))}</description>\n</item>\n"
-        for one in feed["items"]
-    ]
-    head = (
-        "<rss version='2.0' xmlns:atom='http://www.w3.org/2005/Atom'>\n<channel>\n"
-        f"<title>{title}</title>\n<link>{_xml(root)}</link>\n<description>{title}</description>\n"
-        f"<atom:link rel='self' href={url}/>\n"
-    )
-    return _tagged("".join((_XML, head, *items, "</channel>\n</rss>\n")).encode())
+    document = Element("rss", {"version": "2.0", "xmlns:atom": _ATOM})
+    channel = SubElement(document, "channel")
+    _fill(channel, title=feed["title"], link=root, description=feed["title"])
+    SubElement(channel, "atom:link", rel="self", href=feed["feed_url"])
+    for item in feed["items"]:
+        entry = SubElement(channel, "item")
+        SubElement(entry, "guid", isPermaLink="false").text = item["id"]
+        date = format_datetime(datetime.fromisoformat(item["date_published"]))
+        html = escape(item["content_text"])
+        _fill(entry, title=item["title"], link=item["url"], pubDate=date, description=html)
+    return _tagged(tostring(document, "utf-8", xml_declaration=True))
 
 
 def atom(
@@ -153,22 +99,22 @@ def atom(
         URL of the WebSub hub.
     """
     feed = _feed(db, subscription, root, limit, "atom")
-    entries = [
-        f"<entry>\n<id>{one['id']}</id>\n<title>{_xml(one['title'])}</title>\n"
-        f"<updated>{one['date_published']}</updated>\n<link href={_attribute(one['url'])}/>\n"
-        f"<content type='text'>{_xml(one['content_text'])}</content>\n</entry>\n"
-        for one in feed["items"]
-    ]
-    times = [one["date_published"] for one in feed["items"]]
+    document = Element("feed", xmlns=_ATOM)
+    times = [item["date_published"] for item in feed["items"]]
     times.append(now_text(time_of(subscription["created_at"])))
-    head = (
-        "<feed xmlns='http://www.w3.org/2005/Atom'>\n"
-        f"<id>urn:graphmatch:{subscription['id']}</id>\n<title>{_xml(feed['title'])}</title>\n"
-        f"<updated>{times[0]}</updated>\n<author><name>graphmatch</name></author>\n"
-        f"<link rel='self' href={_attribute(feed['feed_url'])}/>\n"
+    _fill(
+        document, id=f"urn:graphmatch:{subscription['id']}", title=feed["title"], updated=times[0]
     )
-    link = "" if hub is None else f"<link rel='hub' href={_attribute(hub)}/>\n"
-    return _tagged("".join((_XML, head, link, *entries, "</feed>\n")).encode())
+    _fill(SubElement(document, "author"), name="graphmatch")
+    SubElement(document, "link", rel="self", href=feed["feed_url"])
+    if hub is not None:
+        SubElement(document, "link", rel="hub", href=hub)
+    for item in feed["items"]:
+        entry = SubElement(document, "entry")
+        _fill(entry, id=item["id"], title=item["title"], updated=item["date_published"])
+        SubElement(entry, "link", href=_valid(item["url"]))
+        SubElement(entry, "content", type="text").text = _valid(item["content_text"])
+    return _tagged(tostring(document, "utf-8", xml_declaration=True))
 
 
 def _feed(
@@ -202,13 +148,12 @@ def _tagged(content: bytes) -> tuple[bytes, str]:
     return content, f'"{sha256(content).hexdigest()[:32]}"'
 
 
-def _mail_date(time: str) -> str:
-    return format_datetime(datetime.fromisoformat(time))
+def _fill(parent: Element, **texts: str) -> None:
+    """Add elements with texts."""
+    for name, text in texts.items():
+        SubElement(parent, name).text = _valid(text)
 
 
-def _xml(text: str) -> str:
-    return escape(_NO_XML.sub("\ufffd", text))
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(_NO_XML.sub("\ufffd", text))
+def _valid(text: str) -> str:
+    """Return a text without the characters that XML cannot contain."""
+    return _NO_XML.sub("\ufffd", text)

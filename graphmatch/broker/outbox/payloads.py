@@ -6,76 +6,110 @@ A payload is JSON: ``type`` (``match``, ``digest``, ``subscription.confirmation`
 the URL of the complete delivery.
 If a payload is too large, the reasons are removed first, then solutions, then matches.
 
-A webhook may ask for a structured CloudEvent, whose ``data`` is the payload. An inbox of Linked
-Data Notifications receives an ActivityStreams ``Announce`` instead.
+A webhook may ask for a structured CloudEvent (https://cloudevents.io), whose ``data`` is the
+payload. An inbox of Linked Data
+Notifications (https://www.w3.org/TR/ldn/) receives an ActivityStreams ``Announce`` instead.
 
 Reasons are sent if the sink has ``include_reasons``, and in email by default. Each match is then
 matched again, so these messages are made after the others.
-
-Sources: https://cloudevents.io, https://www.w3.org/TR/ldn/,
-https://www.w3.org/TR/activitystreams-vocabulary/.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from sqlalchemy import func, select
+from pydantic_core import from_json, to_json
+from sqlalchemy import BigInteger, bindparam, func, select
 
 from graphmatch.broker.app.security import derived_key
-from graphmatch.broker.db.delivery_queries import move_delivery
+from graphmatch.broker.db.delivery_queries import DeliveryState, Result, move_delivery
 from graphmatch.broker.db.match_queries import MATCH_ROWS
 from graphmatch.broker.db.tables import matches, publications, subscriptions
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import PUSHED
-from graphmatch.broker.models.times import millis, time_of
-from graphmatch.broker.outbox.match_feed import first_entries, match_view, to_json
-from graphmatch.broker.outbox.senders import HubRequest, Message
-from graphmatch.broker.outbox.websub_hub import KINDS, hub_request
+from graphmatch.broker.models.times import time_of
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
 from semantic.clock import now_text
 from semantic.terms import written
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
+    from sqlalchemy import Connection, Row, RowMapping
 
-    from graphmatch.engine import Engine
+    from graphmatch.broker.outbox.websub_hub import HubRequest
+    from graphmatch.explain.evidence import Evidence
 
 MATCHES = 100
 """Maximum number of matches in the payload of a digest."""
 REASONS_SECONDS = 2.0
-"""Time limit of the search for reasons for one batch, in seconds."""
+"""Time limit of the search for the reasons of one message, in seconds."""
+TEXT_CHARACTERS = 2000
+"""Maximum length of a title or a link."""
 _IN_TEXT = 20
 """Maximum number of items in the plain text."""
 _REASONS_IN_TEXT = 3
 """Maximum number of reasons per item in the plain text."""
+_TEXTS = {
+    "subscription.confirmation": (
+        "Confirm your subscription",
+        "Open this link to receive messages:\n{confirm}\n\nIf you did not subscribe, do nothing.",
+    ),
+    "subscription.expiring": (
+        "{name}: the subscription ends soon",
+        "It ends at {expires_at}. Renew it before that time.",
+    ),
+    "subscription.expired": ("{name}: the subscription has ended", "It has ended."),
+    "subscription.test": ("{name}: test message", "This is a test message. The sink works."),
+}
+"""Titles and texts of messages without matches."""
+_NUMBERS = bindparam("numbers", type_=BigInteger, expanding=True)
+_SUBSCRIPTIONS = select(subscriptions).where(subscriptions.c.number.in_(_NUMBERS))
+_ORDERED = MATCH_ROWS.order_by(matches.c.seq)
+_SINGLE = _ORDERED.where(matches.c.delivery.in_(_NUMBERS))
+_DIGEST = _ORDERED.add_columns(func.count().over().label("total")).limit(MATCHES)
 
-Reasons: TypeAlias = Mapping[tuple[int, int], list[dict[str, Any]]]
-"""Reasons of matches, by ``seq`` of the publication and number of the subscription."""
 View: TypeAlias = dict[str, Any]
 """The JSON object of a match."""
 
-log = logging.getLogger("graphmatch.broker")
+
+class Message(NamedTuple):
+    """A message to a subscriber.
+
+    Parameters
+    ----------
+    id
+        Id of the delivery, the same for each attempt: letters, digits, ``-`` and ``_``.
+    name
+        Name of the subscription.
+    title, text
+        Text for people; ``text`` has lines.
+    created
+        Time of the first match, with its zone.
+    body, content_type
+        Payload for programs.
+    link
+        URL of the publication, or of the delivery.
+    unsubscribe
+        URL that ends the subscription with one click.
+    """
+
+    id: str
+    name: str
+    title: str
+    text: str
+    created: datetime
+    body: bytes = b""
+    link: str = ""
+    unsubscribe: str | None = None
+    content_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A message, its receiver, and the hours in which it is not sent again."""
-
-    delivery: ClaimedDelivery
-    message: Message | HubRequest
-    sink: Mapping[str, Any]
-    quiet_hours: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """Data for the messages of a batch of deliveries, from the database.
 
     Parameters
@@ -83,31 +117,35 @@ class Contents:
     subscriptions
         Rows by subscription number.
     matches
-        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`.
-    totals
-        Number of all matches of each digest.
+        Rows by delivery, ordered by ``seq``. A digest has at most `MATCHES`, and the column
+        ``total``.
     """
 
     subscriptions: Mapping[int, RowMapping]
     matches: Mapping[int, Sequence[RowMapping]]
-    totals: Mapping[int, int]
 
 
 def contents(db: Connection, batch: Sequence[ClaimedDelivery]) -> Contents:
     """Read the data for the messages of a batch of deliveries."""
-    numbers = {row.subscription for row in batch}
-    known = db.execute(select(subscriptions).where(subscriptions.c.number.in_(numbers)))
+    numbers = sorted({row.subscription for row in batch})
+    known = db.execute(_SUBSCRIPTIONS, {"numbers": numbers}).mappings()
     rows: dict[int, list[RowMapping]] = {}
-    totals: dict[int, int] = {}
-    ordered = MATCH_ROWS.order_by(matches.c.seq)
     single = [row.id for row in batch if row.kind == "match"]
-    for row in db.execute(ordered.where(matches.c.delivery.in_(single))).mappings():
+    for row in db.execute(_SINGLE, {"numbers": single}).mappings():
         rows.setdefault(row["delivery"], []).append(row)
     for digest in (row.id for row in batch if row.kind == "digest"):
-        mine = matches.c.delivery == digest
-        rows[digest] = list(db.execute(ordered.where(mine).limit(MATCHES)).mappings())
-        totals[digest] = db.scalar(select(func.count()).where(mine)) or 0
-    return Contents({row["number"]: row for row in known.mappings()}, rows, totals)
+        chosen = _DIGEST.where(matches.c.delivery == digest)
+        rows[digest] = list(db.execute(chosen).mappings())
+    return Contents({row["number"]: row for row in known}, rows)
+
+
+class Item(NamedTuple):
+    """A message, its receiver, and the hours in which it is not sent again."""
+
+    delivery: ClaimedDelivery
+    message: Message | HubRequest
+    sink: Mapping[str, Any]
+    quiet_hours: Mapping[str, Any] | None = None
 
 
 class Composer:
@@ -117,113 +155,103 @@ class Composer:
     ----------
     base
         URL of the broker, for links.
+    hub_request
+        Returns the request of a delivery of the WebSub hub, with a maximum size.
     """
 
-    def __init__(self, broker: Broker, base: str) -> None:
-        self._broker, self._base = broker, base
+    def __init__(
+        self, broker: Broker, base: str, hub_request: Callable[..., HubRequest | None]
+    ) -> None:
+        self._broker, self._base, self._hub_request = broker, base, hub_request
 
-    def compose(
-        self, rows: Sequence[ClaimedDelivery], explain: bool
-    ) -> dict[int, Item | str | None]:
-        """Return the message of each delivery.
+    def compose(self, rows: Sequence[ClaimedDelivery], explain: bool) -> dict[int, Item | Result]:
+        """Return the message of each delivery, or what to write if there is none.
 
-        A text is the reason that there is no message. It is empty if the delivery was moved to the
-        host of a new sink. ``None`` means that the message needs reasons, and `explain` is not set.
+        Without `explain`, deliveries whose messages need reasons are missing.
         """
-        made: dict[int, Item | str | None] = {}
+        made: dict[int, Item | Result] = {}
 
         def work(batch: Sequence[ClaimedDelivery]) -> None:
             known = self._broker.store.read_now(partial(contents, batch=batch))
-            why = self._reasons(batch, known) if explain else None
-            made.update({row.id: self._item(row, known, why) for row in batch})
+            for row in batch:
+                item = self._item(row, known, explain)
+                if isinstance(item, str):
+                    made[row.id] = DeliveryState(row.id, "failed", row.attempt, error=item)
+                elif item is not None:
+                    made[row.id] = item
 
         name = "delivery {0.id}".format
         for row, error in self._broker.supervisor.each("messages", rows, work, name):
-            made[row.id] = error
+            made[row.id] = DeliveryState(row.id, "failed", row.attempt, error=error)
         return made
 
     def _item(
-        self, row: ClaimedDelivery, known: Contents, why: Reasons | None
-    ) -> Item | str | None:
-        store, limit = self._broker.store, self._broker.limits.payload_bytes
+        self, row: ClaimedDelivery, known: Contents, explain: bool
+    ) -> Item | Result | str | None:
+        """Return an item, a change, the reason that nothing is sent, or ``None`` as `compose`."""
+        limit = self._broker.limits.payload_bytes
         subscription = known.subscriptions[row.subscription]
         sink = subscription["sink"]
-        if row.kind in KINDS:
-            now = millis(self._broker.clock())
-            call = store.read_now(partial(hub_request, row=row, limit=limit, now=now))
+        if row.callback is not None:
+            call = self._broker.store.read_now(partial(self._hub_request, row=row, limit=limit))
             return Item(row, call, sink) if call else "the WebSub subscription has ended"
-        if subscription["reason"] == "unsubscribed":
-            return "the subscription has ended"
+        if subscription["reason"] == "unsubscribed" or sink["kind"] not in PUSHED:
+            return "the subscription gets no messages any more"
         if (subscription["state"] == "unconfirmed") != (row.kind == "confirmation"):
             return "the email address is not confirmed, or was confirmed before"
-        if sink["kind"] not in PUSHED:
-            return "the subscription's matches are not sent any more"
         if (host := host_of(sink)) != row.host:
-            store.write_now(partial(move_delivery, id=row.id, host=host))
-            return ""
-        if why is None and sink.get("include_reasons", sink["kind"] == "email"):
-            return None
-        sent = message(row, known, why or {}, self._base, limit)
-        quiet_hours = subscription["quiet_hours"]
-        return "its matches were deleted" if sent is None else Item(row, sent, sink, quiet_hours)
+            return partial(move_delivery, id=row.id, host=host)
+        if row.kind in ("match", "digest") and not known.matches.get(row.id):
+            return "its matches were deleted"
+        why: dict[int, list[dict[str, Any]]] = {}
+        if sink.get("include_reasons", sink["kind"] == "email"):
+            if not explain:
+                return None
+            why = self._reasons(row, known)
+        sent = message(row, known, why, self._base, limit)
+        return Item(row, sent, sink, subscription["quiet_hours"])
 
-    def _reasons(self, batch: Sequence[ClaimedDelivery], known: Contents) -> Reasons:
-        """Return the reasons of the matches of a batch that are found in time."""
-        wanted: dict[int, set[int]] = {}
-        for row in batch:
-            generation = known.subscriptions[row.subscription]["generation"]
-            for match in known.matches.get(row.id, ()):
-                if match["generation"] == generation:
-                    wanted.setdefault(match["publication"], set()).add(row.subscription)
-        proofs: dict[tuple[int, int], list[dict[str, Any]]] = {}
-        until = time.monotonic() + REASONS_SECONDS
-        for seq, numbers in wanted.items():
-            if time.monotonic() > until:
-                log.warning("reasons are left out: they took more than %g s", REASONS_SECONDS)
-                break
+    def _reasons(self, row: ClaimedDelivery, known: Contents) -> dict[int, list[dict[str, Any]]]:
+        """Return the reasons of the matches of a delivery that are found in time.
+
+        Each publication is matched again with the current subscriptions of the engine.
+        """
+        engine, until = self._broker.engine, time.monotonic() + REASONS_SECONDS
+        generation = known.subscriptions[row.subscription]["generation"]
+        why: dict[int, list[dict[str, Any]]] = {}
+        for match in known.matches.get(row.id, ()):
+            seq = match["publication"]
+            if match["generation"] != generation or time.monotonic() > until:
+                continue
             with self._broker.supervisor.record("reasons", f"publication {seq}", attempts=1):
-                id, data = self._broker.store.read_now(partial(_publication, seq=seq))
-                for number, proof in reasons(self._broker.engine, id, data, numbers).items():
-                    proofs[seq, number] = proof
-        return proofs
+                stored = self._broker.store.read_now(partial(_publication, seq=seq))
+                for report in engine.filter(stored.data, "nt", "document", name=stored.id):
+                    for proof in engine.evidence(report, {str(row.subscription)}).values():
+                        why[seq] = [_reason(part) for part in proof]
+        return why
 
 
-def _publication(db: Connection, seq: int) -> tuple[str, bytes]:
-    row = db.execute(select(publications).where(publications.c.seq == seq)).mappings().one()
-    return row["id"], row["data"]
+def _publication(db: Connection, seq: int) -> Row[*tuple[Any, ...]]:
+    return db.execute(select(publications).where(publications.c.seq == seq)).one()
 
 
-def reasons(
-    engine: Engine, id: str, data: bytes, numbers: Collection[int]
-) -> dict[int, list[dict[str, Any]]]:
-    """Return the matching triples and filters of a publication, with reasons, by subscription.
-
-    The publication is matched again with the current subscriptions of the engine. `numbers` are
-    the subscriptions to explain.
-    """
-    proofs: dict[int, list[dict[str, Any]]] = {}
-    for report in engine.filter(data, "nt", "document", name=id):
-        for number, proof in engine.evidence(report, set(map(str, numbers))).items():
-            parts = proofs[int(number)] = []
-            for part in proof:
-                reason: dict[str, Any] = {"because": list(part.reasons)}
-                if part.triple is not None:
-                    reason["triple"] = " ".join(map(written, part.triple))
-                else:
-                    reason |= {"filter": part.pattern.write({}), "value": str(part.value)}
-                parts.append(reason)
-    return proofs
+def _reason(part: Evidence) -> dict[str, Any]:
+    """Return a matching triple, or a filter and its value, with its reasons."""
+    if part.triple is not None:
+        return {"because": list(part.reasons), "triple": " ".join(map(written, part.triple))}
+    found = {"filter": part.pattern.write({}), "value": str(part.value)}
+    return {"because": list(part.reasons), **found}
 
 
 def message(
-    delivery: ClaimedDelivery, known: Contents, why: Reasons, base: str, limit: int
-) -> Message | None:
-    """Return the message of a delivery, or ``None`` if its matches were deleted.
+    delivery: ClaimedDelivery, known: Contents, why: Mapping[int, object], base: str, limit: int
+) -> Message:
+    """Return the message of a delivery.
 
     Parameters
     ----------
     why
-        Reasons to include in the payload.
+        Reasons to include in the payload, by ``seq`` of the publication.
     base
         URL of the broker.
     limit
@@ -231,139 +259,145 @@ def message(
     """
     row, rows = known.subscriptions[delivery.subscription], known.matches.get(delivery.id, ())
     is_match, kind, sink = delivery.kind in ("match", "digest"), delivery.kind, row["sink"]
-    if is_match and not rows:
-        return None
     own, link = f"{base}/v1/subscriptions/{row['id']}", f"{base}/v1/deliveries/{delivery.id}"
     name, created = row["name"], time_of(delivery.created_at)
     frame: dict[str, Any] = {
         "type": kind if is_match else f"subscription.{kind}",
-        "id": message_id(row["id"], delivery.id),
+        "id": f"msg_{row['id'].removeprefix('sub_')}_{delivery.id}",  # Unique across brokers.
         "timestamp": now_text(created),
         "subscription": row["id"],
         "name": name,
         "link": link,
     }
     if is_match:
-        frame["total"] = known.totals.get(delivery.id, len(rows))
+        frame["total"] = rows[0].get("total", len(rows))
     elif row["expires_at"] is not None:
         frame["expires_at"] = now_text(time_of(row["expires_at"]))
     if kind == "confirmation":
         frame["confirm"] = f"{own}/link?key={row['confirmation']}"
         name = ""  # A stranger may have written it.
     views = [match_view(match, base, limit) for match in rows]
-    proofs = [why.get((match["publication"], delivery.subscription)) for match in rows]
-    title, text = _text(frame, views, proofs)
-    made = partial(Message, frame["id"], name, title, text, created)
+    for view in views:
+        if proof := why.get(view["publication"]["seq"]):
+            view["reasons"] = proof
+    if sink["kind"] == "webhook":
+        is_event = sink.get("format") == "cloudevents"
+
+        def document(some: Sequence[View]) -> dict[str, Any]:
+            payload = {**frame, "matches": some} if is_match else frame
+            return _event(payload, own) if is_event else payload
+
+        smaller = ([match_view(match, base, size) for match in rows] for size in (limit, 0))
+        body = fitted(document, chain([views], smaller), limit)
+        content_type = f"application/{'cloudevents+' if is_event else ''}json"
+        return Message(frame["id"], name, "", "", created, body, content_type=content_type)
+    title, text = _text(frame, views)
+    if sink["kind"] == "inbox":
+        body = fitted(partial(_announce, frame, title, own), [views], limit)
+        return Message(frame["id"], name, title, text, created, body)
     if len(views) == 1:
         link = views[0]["publication"]["link"] or link
-    if sink["kind"] in ("email", "ntfy"):
-        key = derived_key(row["ticket"], row["id"], "unsubscribe")
-        return made(link=link, unsubscribe=f"{own}/link?key={key}")
-    if sink["kind"] == "inbox":
-        activity = _announce(frame, title, own)
-        return made(fitted(activity, "object", [[*map(_document, views)] or [own]], limit))
-
-    def body(room: int) -> bytes:
-        variants = _variants(rows, views, proofs, base, room)
-        return fitted(frame, "matches", variants, room) if is_match else to_json(frame)
-
-    if sink.get("format") != "cloudevents":
-        return made(body(limit))
-    head = _event_head(frame, own)
-    event = head + body(limit - len(head) - 1) + b"}"
-    return made(event, content_type="application/cloudevents+json")
+    key = derived_key(row["ticket"], row["id"], "unsubscribe")
+    unsubscribe = f"{own}/link?key={key}"
+    return Message(frame["id"], name, title, text, created, b"", link, unsubscribe)
 
 
-def message_id(subscription: str, delivery: int) -> str:
-    """Return the ``webhook-id`` of a delivery, which is the same for each attempt.
+def match_view(row: RowMapping, root: str, limit: int | None = None) -> View:
+    """Return the JSON object of a match, the same on every channel.
 
-    It is unique across brokers because it contains the id of the subscription.
-
-    Examples
-    --------
-    >>> message_id("sub_0123456789abcdef", 7)
-    'msg_0123456789abcdef_7'
+    Parameters
+    ----------
+    row
+        Row of `graphmatch.broker.db.match_queries`.
+    root
+        Start of the broker's URLs.
+    limit
+        Maximum size of the solutions, in bytes. Larger ones are left out.
     """
-    return f"msg_{subscription.removeprefix('sub_')}_{delivery}"
+    truncated, solutions = bool(row["truncated"]), row["solutions"]
+    if limit is not None and len(solutions) > limit:
+        truncated, solutions = True, '{"graph":[]}' if solutions.startswith("{") else "[]"
+    return {
+        "seq": row["seq"],
+        "subscription": row["subscription_id"],
+        "generation": row["generation"],
+        "publication": {
+            "seq": row["publication"],
+            "id": row["publication_id"],
+            "url": f"{root}/v1/publications/{row['publication']}",
+            "title": row["title"] and row["title"][:TEXT_CHARACTERS],
+            "link": row["link"] and row["link"][:TEXT_CHARACTERS],
+            "summary": row["summary"],
+        },
+        "matched_at": now_text(time_of(row["matched_at"])),
+        "solutions": from_json(solutions),
+        "truncated": truncated,
+        "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
+        "url": f"{root}/v1/matches/{row['seq']}",
+    }
 
 
-def _variants(
-    rows: Sequence[RowMapping], views: list[View], proofs: Sequence[object], base: str, limit: int
-) -> Iterator[list[View]]:
-    """Yield the matches of a payload: with reasons, without them, and with fewer solutions."""
-    pairs = zip(views, proofs, strict=True)
-    yield [{**view, "reasons": proof} if proof else view for view, proof in pairs]
-    yield views
-    for room in (limit // (2 * len(rows)), 0):
-        yield [match_view(row, base, room) for row in rows]
+# -- sizes --------------------------------------------------------------------------------------
+
+
+def _event(payload: Mapping[str, Any], own: str) -> dict[str, Any]:
+    """Return a payload as a structured CloudEvent."""
+    event = {"specversion": "1.0", "id": payload["id"], "source": own}
+    event |= {"type": f"org.graphmatch.{payload['type']}", "datacontenttype": "application/json"}
+    return {**event, "time": payload["timestamp"], "data": payload}
+
+
+def _announce(
+    frame: Mapping[str, Any], summary: str, own: str, views: Sequence[View]
+) -> dict[str, Any]:
+    """Return an ActivityStreams ``Announce`` of publications, or else of the subscription."""
+    names = {"id": "id", "name": "title", "url": "link", "summary": "summary"}
+    items = [view["publication"] for view in views]
+    documents = [
+        {"type": "Document"} | {key: item[name] for key, name in names.items() if item[name]}
+        for item in items
+    ]
+    activity = {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce"}
+    activity |= {"id": frame["link"], "actor": own, "summary": summary}
+    return {**activity, "published": frame["timestamp"], "object": documents or [own]}
 
 
 def fitted(
-    frame: Mapping[str, Any], key: str, variants: Iterable[Sequence[object]], limit: int
+    document: Callable[[Sequence[Any]], object], variants: Iterable[Sequence[Any]], limit: int
 ) -> bytes:
-    """Return a JSON object with the first list that fits, or else with the start of the last."""
-    entries: Sequence[object] = ()
+    """Return the JSON of a document with the first list that fits, or the start of the last."""
+    entries: Sequence[Any] = ()
     for entries in variants:
-        body = to_json({**frame, key: entries})
+        body = to_json(document(entries))
         if len(body) <= limit:
             return body
-    room = limit - len(to_json({**frame, key: []}))
-    return to_json({**frame, key: first_entries(entries, room)})
+    room = limit + 1 - len(to_json(document([])))
+    sizes = accumulate(len(to_json(entry)) + 1 for entry in entries)  # Each with its comma.
+    shown = [entry for entry, size in zip(entries, sizes, strict=True) if size <= room]
+    return to_json(document(shown))
 
 
-def _event_head(frame: Mapping[str, Any], own: str) -> bytes:
-    """Return the start of a structured CloudEvent, up to its data."""
-    event = {"specversion": "1.0", "id": frame["id"], "source": own, "time": frame["timestamp"]}
-    event |= {"type": f"org.graphmatch.{frame['type']}", "datacontenttype": "application/json"}
-    return to_json(event)[:-1] + b',"data":'
+# -- texts --------------------------------------------------------------------------------------
 
 
-def _announce(frame: Mapping[str, Any], summary: str, own: str) -> dict[str, Any]:
-    """Return a payload as an ActivityStreams ``Announce``, without its objects."""
-    activity = {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce"}
-    activity |= {"id": frame["link"], "actor": own, "summary": summary}
-    return {**activity, "published": frame["timestamp"]}
-
-
-def _document(view: View) -> dict[str, Any]:
-    """Return the publication of a match as an object of ActivityStreams."""
-    item = view["publication"]
-    names = {"id": "id", "name": "title", "url": "link", "summary": "summary"}
-    document = {key: item[name] for key, name in names.items() if item[name] is not None}
-    return {**document, "type": "Document"}
-
-
-def _text(
-    frame: Mapping[str, Any], views: Sequence[View], proofs: Sequence[Any]
-) -> tuple[str, str]:
-    """Return a title and a plain text for people.
-
-    An item that was published under several addresses is listed once.
-    """
-    name, kind = frame["name"], frame["type"].removeprefix("subscription.")
-    if kind == "confirmation":
-        text = f"Open this link to receive messages:\n{frame['confirm']}"
-        return "Confirm your subscription", f"{text}\n\nIf you did not subscribe, do nothing."
-    if kind == "expiring":
-        text = f"This subscription ends at {frame['expires_at']}. Renew it before that time."
-        return f"{name}: the subscription ends soon", text
-    if kind == "test":
-        return f"{name}: test message", "This is a test message. The sink works."
-    if kind == "expired":
-        return f"{name}: the subscription has ended", "This subscription has ended."
-    seen: set[str] = set()
-    items: list[list[str]] = []
-    for view, proof in zip(views, proofs, strict=True):
+def _text(frame: Mapping[str, Any], views: Sequence[View]) -> tuple[str, str]:
+    """Return a title and a plain text for people."""
+    if not views:
+        title, text = _TEXTS[frame["type"]]
+        return title.format_map(frame), text.format_map(frame)
+    distinct: dict[str, View] = {}
+    for view in views:  # A feed may have published an item at several addresses.
+        distinct.setdefault(view["publication"]["link"] or view["publication"]["id"], view)
+    lines: list[str] = []
+    for view in list(distinct.values())[:_IN_TEXT]:
         item = view["publication"]
-        names = {item["id"], item["link"]} - {None}
-        if not names & seen:
-            because = dict.fromkeys(reason for part in proof or () for reason in part["because"])
-            more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
-            items.append([item["title"] or item["id"], *(f"  {line}" for line in more if line)])
-        seen |= names
-    total = frame["total"] - len(views) + len(items)
-    lines = [line for item in items[:_IN_TEXT] for line in item]
+        because = dict.fromkeys(
+            line for part in view.get("reasons", ()) for line in part["because"]
+        )
+        more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
+        lines += [item["title"] or item["id"], *(f"  {line}" for line in more if line)]
+    total = frame["total"] - len(views) + len(distinct)
     if total > _IN_TEXT:
         lines.append(f"and {total - _IN_TEXT:,} more: {frame['link']}")
-    title = items[0][0] if total == 1 else f"{total:,} new"
-    return f"{name}: {title}", "\n".join(lines)
+    title = lines[0] if total == 1 else f"{total:,} new"
+    return f"{frame['name']}: {title}", "\n".join(lines)

@@ -2,9 +2,9 @@
 
 A subscriber names a URL that *this* machine sends to, and a feed is a URL that it reads. Without
 this rule, a broker would be a way into its own network (server-side request forgery). The rule is
-applied to the address of the socket, not to the name in the URL. So a name that resolves to another
-address at each look-up (DNS rebinding) does not help, nor does a redirect: each hop is a request of
-its own.
+applied to the addresses that a connection is made to, not to the name in the URL. So a name that
+resolves to another address at each look-up (DNS rebinding) does not help, nor does a redirect: each
+hop is a request of its own.
 
 Forbidden are all special-purpose blocks of IANA, multicast, IPv6 addresses that are not global
 unicast, 6to4 and Teredo, and Azure's metadata address, which is public. An IPv4 address inside an
@@ -19,13 +19,13 @@ Source: https://www.iana.org/assignments/iana-ipv4-special-registry and the same
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import os
 import re
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -35,16 +35,14 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Self, TypeAlias
 
 import aiohttp
-from aiohttp.abc import AbstractResolver
-from multidict import CIMultiDict, CIMultiDictProxy
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDictProxy
 from yarl import URL
 
 from semantic.errors import GraphMatchError, Place, Problem
 
 CONNECT_SECONDS = 5.0
 """Time limit of the look-up of a name, the connection and its TLS, in seconds."""
-TOTAL_SECONDS = 20.0
-"""Time limit of a request with its bodies, in seconds."""
 REPLY_BYTES = 4096
 """Default maximum size of an answer's body."""
 
@@ -61,27 +59,7 @@ _BLOCKS = [ip_network(block) for block in _FORBIDDEN_BLOCKS.split()]
 _GLOBAL_6, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
-_NAME_CHARACTERS = 253
-_CHECKED_URLS = 1_000
-_REDIRECTS = {"GET": (301, 302, 303, 307, 308), "HEAD": (301, 302, 303, 307, 308)}
-_REPEATED = (307, 308)
-"""Redirects that repeat a POST."""
-_PRIVATE_HEADERS = ("Authorization", "Cookie")
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (aiohttp.ClientConnectorDNSError, "the host's name cannot be looked up"),
-    (
-        aiohttp.ClientConnectorCertificateError,
-        "the host's certificate is not trusted: {1.certificate_error.verify_message}",
-    ),
-    (aiohttp.ClientSSLError, "no TLS connection was made"),
-    (ssl.SSLError, "no TLS connection was made"),
-    (aiohttp.ConnectionTimeoutError, "there was no connection within {0.connect:g} seconds"),
-    (TimeoutError, "there was no whole answer within {0.total:g} seconds"),
-    (aiohttp.ServerDisconnectedError, "the connection was closed"),
-)
-"""Texts for the reasons of failures, with the time limits ``{0}`` and the error ``{1}``."""
-_UNUSUAL = "its host is an IP address in an unusual form", "Write it as four decimal numbers."
-_LATER = "Check the URL, or try again later."
+_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class TransportError(GraphMatchError):
@@ -96,18 +74,8 @@ class UnreachableError(TransportError):
     """An address that gave no complete answer; it may give one later."""
 
 
-class _RefusedError(OSError):
-    """The error of the socket factory: aiohttp only passes on errors of the system."""
-
-
-_Refusal: TypeAlias = tuple[str, str]
-"""The reason that requests to an address are refused, and the remedy."""
-_opened: ContextVar[list[_Refusal | None]] = ContextVar("opened")
-"""For each socket of the current request, its refusal, or ``None``."""
-
-
-def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
-    """Return the kind of a forbidden address, or ``None`` if requests to it are allowed.
+def is_forbidden(address: Address, allow: Sequence[Network] = ()) -> bool:
+    """Whether requests to an address are forbidden.
 
     Parameters
     ----------
@@ -116,20 +84,16 @@ def forbidden(address: Address, allow: Sequence[Network] = ()) -> str | None:
 
     Examples
     --------
-    >>> forbidden(ip_address("8.8.8.8"))
-    >>> forbidden(ip_address("::ffff:169.254.169.254"))
-    'link-local'
-    >>> forbidden(ip_address("127.0.0.1"), allow=[ip_network("127.0.0.0/8")])
+    >>> is_forbidden(ip_address("8.8.8.8")), is_forbidden(ip_address("::ffff:169.254.169.254"))
+    (False, True)
+    >>> is_forbidden(ip_address("127.0.0.1"), allow=[ip_network("127.0.0.0/8")])
+    False
     """
     inner = _inner(address)
     if any(one in network for network in allow for one in (address, inner)):
-        return None
+        return False
     is_global = isinstance(inner, IPv4Address) or inner in _GLOBAL_6
-    if is_global and not any(inner in block for block in _BLOCKS):
-        return None
-    kinds = ("loopback", "link_local", "multicast", "private")
-    kind = next((kind for kind in kinds if getattr(inner, f"is_{kind}")), "reserved")
-    return kind.replace("_", "-")
+    return not is_global or any(inner in block for block in _BLOCKS)
 
 
 def _inner(address: Address) -> Address:
@@ -139,17 +103,6 @@ def _inner(address: Address) -> Address:
     if address in _NAT64:
         return IPv4Address(address.packed[-4:])
     return address.ipv4_mapped or address
-
-
-def origin(url: URL) -> str:
-    """Return scheme, host and port, the parts of a URL that messages and logs may contain.
-
-    Examples
-    --------
-    >>> origin(URL("https://user:word@example.org/hooks/secret?key=1"))
-    'https://example.org'
-    """
-    return str(url.origin()) if url.absolute else "the URL"
 
 
 def checked_url(text: str | URL, allow: Sequence[Network] = ()) -> URL:
@@ -166,46 +119,32 @@ def checked_url(text: str | URL, allow: Sequence[Network] = ()) -> URL:
     >>> checked_url("http://0x7f.1/")
     Traceback (most recent call last):
      ...
-    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://0x7f.1: its host is an IP \
-address in an unusual form. Write it as four decimal numbers.
+    graphmatch.broker.outbox.safe_http.ForbiddenAddressError: the URL: the URL cannot be used. \
+Write `https://`, a name or an IP address, and a path, without credentials.
     """
     try:
         url = URL(text)
-        place = Place(origin(url))
-    except ValueError as error:
-        problem = Problem("it is not a URL", Place("the URL"), "Write `https://`, host and path.")
-        raise ForbiddenAddressError(problem) from error
-    host = url.raw_host or ""
-    if url.scheme not in ("http", "https"):
-        what, remedy = "neither http nor https", "Write a URL that begins with `https://`."
-    elif url.user is not None or url.password is not None:
-        what, remedy = "a URL with credentials", "Remove them; the broker signs its requests."
-    elif not url.port or not _is_host(host):
-        what, remedy = "its host or its port is invalid", "Write the name or address of a host."
-    else:
-        try:
-            refused = _refused(ip_address(host), allow)
-        except ValueError:
-            is_number = _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2])
-            refused = _UNUSUAL if is_number else None
-        if refused is None:
+        is_web = url.port and url.scheme in ("http", "https") and "@" not in url.raw_authority
+    except ValueError:
+        is_web = False
+    if is_web:
+        host = url.raw_host or ""
+        with suppress(ValueError):  # The host is a name.
+            if is_forbidden(address := ip_address(host), allow):
+                raise _forbidden_error(address, str(url.origin()))
             return url
-        what, remedy = refused
-    raise ForbiddenAddressError(Problem(what, place, remedy))
+        labels = host.removesuffix(".").split(".")
+        is_name = len(host) <= 253 and all(map(_LABEL.fullmatch, labels))
+        if is_name and not _NUMBER.fullmatch(labels[-1]):
+            return url
+    remedy = "Write `https://`, a name or an IP address, and a path, without credentials."
+    raise ForbiddenAddressError(Problem("the URL cannot be used", Place("the URL"), remedy))
 
 
-def _is_host(host: str) -> bool:
-    """Whether a host can be looked up; for others, Python's look-up raises various errors."""
-    labels = host.removesuffix(".").split(".")
-    is_name = len(host) <= _NAME_CHARACTERS and all(map(_LABEL.fullmatch, labels))
-    return ":" in host or is_name  # The parser of the URL has checked an IPv6 address.
-
-
-def _refused(address: Address, allow: Sequence[Network]) -> _Refusal | None:
-    """Return the refusal of requests to an address, if they are refused."""
-    kind = forbidden(address, allow)
+def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
+    what = f"nothing is sent to {address}, which is not public"
     remedy = f"Name a public address, or start graphmatch with --allow {address}."
-    return (f"nothing is sent to {address}, which is {kind}", remedy) if kind else None
+    return ForbiddenAddressError(Problem(what, Place(where), remedy))
 
 
 def http_date(text: str | None) -> datetime | None:
@@ -273,6 +212,27 @@ class Reply:
     hops: tuple[tuple[int, str], ...] = ()
 
 
+class _PublicResolver(AbstractResolver):
+    """Looks up names, and leaves out forbidden addresses."""
+
+    def __init__(self, names: AbstractResolver, allow: Sequence[Network]) -> None:
+        self._names, self._allow = names, allow
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the addresses of a name to which requests are allowed."""
+        found = await self._names.resolve(host, port, family)
+        allowed = [one for one in found if not is_forbidden(ip_address(one["host"]), self._allow)]
+        if found and not allowed:
+            raise _forbidden_error(ip_address(found[0]["host"]), host)
+        return allowed
+
+    async def close(self) -> None:
+        """Close the resolver."""
+        await self._names.close()
+
+
 class HttpClient:
     """Requests to addresses that users name; an async context manager.
 
@@ -283,8 +243,8 @@ class HttpClient:
     ----------
     allow
         Networks that it may reach although they are not public, such as ``127.0.0.0/8``.
-    connect_seconds, total_seconds
-        Time limits of a request. Each hop of a redirect is a request.
+    total_seconds
+        Time limit of a request with its bodies. Each hop of a redirect is a request.
     tls
         Trusted certificates; by default, those of the system.
     resolver
@@ -300,7 +260,7 @@ class HttpClient:
     Traceback (most recent call last):
      ...
     graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is \
-sent to 169.254.169.254, which is link-local. Name a public address, or start graphmatch with \
+sent to 169.254.169.254, which is not public. Name a public address, or start graphmatch with \
 --allow 169.254.169.254.
     """
 
@@ -308,54 +268,31 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         self,
         allow: Sequence[Network | str] = (),
         *,
-        connect_seconds: float = CONNECT_SECONDS,
-        total_seconds: float = TOTAL_SECONDS,
-        tls: ssl.SSLContext | None = None,
+        total_seconds: float = 20.0,
+        tls: ssl.SSLContext | bool = True,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._allow = tuple(ip_network(one) if isinstance(one, str) else one for one in allow)
-        self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=connect_seconds)
-        self._tls, self._resolver = tls, resolver
-        self.check = lru_cache(_CHECKED_URLS)(partial(checked_url, allow=self._allow))
+        self._timeout = aiohttp.ClientTimeout(total=total_seconds, connect=CONNECT_SECONDS)
+        self._tls, self._names = tls, resolver
+        self.check = lru_cache(1_000)(partial(checked_url, allow=self._allow))
         """Return `checked_url` of a URL, with the exceptions of this client."""
-        self._session: aiohttp.ClientSession | None = None
+        self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(
-            socket_factory=self._socket,
-            resolver=self._resolver,
-            ssl=True if self._tls is None else self._tls,
-            limit=0,  # A wait for a free connection would count as a slow host.
-        )
+        resolver = _PublicResolver(self._names or aiohttp.ThreadedResolver(), self._allow)
+        # Without limit: a wait for a free connection would count as a slow host.
+        connector = aiohttp.TCPConnector(resolver=resolver, ssl=self._tls, limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": f"graphmatch/{version('graphmatch')}"},
             timeout=self._timeout,
-            trust_env=False,
         )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.session.close()
-
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """The session that makes the requests."""
-        if self._session is None:
-            what, remedy = "the client is not open", "Use it in `async with`."
-            raise UnreachableError(Problem(what, Place("HTTP client"), remedy))
-        return self._session
-
-    def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Return a socket for an address that is about to be connected to."""
-        family, kind, protocol, _, address = info
-        opened = _opened.get([])
-        refused = _refused(ip_address(str(address[0])), self._allow)
-        opened.append(refused)
-        if refused is not None:
-            raise _RefusedError(errno.EACCES, refused[0])
-        return socket.socket(family=family, type=kind, proto=protocol)
+        await self._session.close()
 
     async def request(
         self,
@@ -376,8 +313,8 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
             Maximum number of bytes to read of the answer's body, after decompression. The rest is
             dropped with the connection.
         redirects
-            Maximum number of redirects to follow. After that, the redirect is the answer. A POST
-            only follows 307 and 308. ``Authorization`` and ``Cookie`` only go to the first origin.
+            Maximum number of redirects to follow with the same method. After that, the redirect is
+            the answer.
         whole
             Whether a body that breaks off, or comes too slowly, is an error.
 
@@ -388,64 +325,56 @@ sent to 169.254.169.254, which is link-local. Name a public address, or start gr
         UnreachableError
             If there was no answer.
         """
-        hop, sent = self.check(url), CIMultiDict(headers or {})
-        hops: list[tuple[int, str]] = []
+        hop, hops = self.check(url), list[tuple[int, str]]()
         while True:
-            opened: list[_Refusal | None] = []
-            token = _opened.set(opened)
             try:
-                async with self.session.request(
-                    method, hop, data=body, headers=sent, allow_redirects=False
+                async with self._session.request(
+                    method, hop, data=body, headers=headers, allow_redirects=False
                 ) as response:
-                    start, truncated = await _start(response, limit, whole=whole)
+                    start, truncated = await _start(response, limit, whole)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                if opened and opened[0] and all(opened):  # Otherwise, an address may answer later.
-                    raise _error(ForbiddenAddressError, hop, *opened[0]) from error
-                raise _error(UnreachableError, hop, self._reason(error), _LATER) from error
-            finally:
-                _opened.reset(token)
+                raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
-            is_redirect = to is not None and status in _REDIRECTS.get(method, _REPEATED)
-            if not is_redirect or len(hops) >= redirects:
+            if to is None or status not in _REDIRECTS or len(hops) >= redirects:
                 return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
             try:
-                after = self.check(hop.join(URL(to or "")))
+                hop = self.check(hop.join(URL(to)))
             except ValueError as error:
-                what = "its redirect leads to no URL"
-                raise _error(UnreachableError, hop, what, _LATER) from error
-            if after.origin() != hop.origin():
-                for name in _PRIVATE_HEADERS:
-                    sent.popall(name, None)
-            hop = after
+                raise _unreachable(hop, "its redirect leads to no URL") from error
             hops.append((status, str(hop)))
 
     def _reason(self, error: Exception) -> str:
         """Return the reason of a failure, without text of the other side or the URL's path."""
-        for kind, text in _REASONS:
-            if isinstance(error, kind):
-                return text.format(self._timeout, error)
-        if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-            return f"the connection failed: {os.strerror(error.errno)}"
+        match error:
+            case aiohttp.ClientConnectorDNSError():
+                return "the host's name cannot be looked up"
+            case aiohttp.ClientConnectorCertificateError():
+                reason = getattr(error.certificate_error, "verify_message", "")
+                return f"the host's certificate is not trusted: {reason}"
+            case aiohttp.ClientSSLError() | ssl.SSLError():
+                return "no TLS connection was made"
+            case TimeoutError():
+                return f"there was no whole answer within {self._timeout.total:g} seconds"
+            case aiohttp.ServerDisconnectedError():
+                return "the connection was closed"
+            case OSError(errno=int(number)) if number > 0:
+                return f"the connection failed: {os.strerror(number)}"
         return "the answer is not valid HTTP"
 
 
-def _error(kind: type[TransportError], url: URL, what: str, remedy: str) -> TransportError:
-    return kind(Problem(what, Place(origin(url)), remedy))
+def _unreachable(url: URL, what: str) -> UnreachableError:
+    return UnreachableError(Problem(what, Place(str(url.origin())), "Try again later."))
 
 
-async def _start(
-    response: aiohttp.ClientResponse, limit: int, *, whole: bool
-) -> tuple[bytes, bool]:
-    """Return the start of a body, and whether there is more of it; close the connection then."""
-    start = bytearray()
+async def _start(response: aiohttp.ClientResponse, limit: int, whole: bool) -> tuple[bytes, bool]:
+    """Return the start of a body, and whether the rest is missing; close the connection then."""
     try:
-        while len(start) <= limit:
-            piece = await response.content.read(limit + 1 - len(start))
-            if not piece:
-                return bytes(start), False
-            start += piece
+        start = await response.content.readexactly(limit + 1)
+    except asyncio.IncompleteReadError as error:
+        return error.partial, False
     except (aiohttp.ClientError, TimeoutError, OSError):
         if whole:
             raise
+        start = b""
     response.close()
-    return bytes(start[:limit]), True
+    return start[:limit], True

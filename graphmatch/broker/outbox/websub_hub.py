@@ -1,9 +1,9 @@
-"""The WebSub hub of the broker's own topics, the Atom feeds of matches.
+"""The WebSub hub of the broker's own topics, the Atom feeds of matches, and shared parts.
 
-A request of a subscriber is stored with its callback. The requests to callbacks are deliveries of
-the outbox, with its claims, retries and circuit breakers: ``websub.verify`` verifies the intent of
-a subscriber, ``websub`` sends the match feed, and ``websub.denied`` announces the end of a topic.
-A feed is made when it is sent, so several matches are one delivery.
+The hub verifies the intent of a subscriber at once, by one request to its callback, and stores the
+callback if it agrees. Match feeds are deliveries of the outbox, with its claims, retries and
+circuit breakers. A feed is made when it is sent, so several matches are one delivery. When a
+subscription of the broker ends, its callbacks are forgotten.
 
 Source: W3C WebSub (recommendation of 2018).
 """
@@ -11,15 +11,16 @@ Source: W3C WebSub (recommendation of 2018).
 from __future__ import annotations
 
 import asyncio
+import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 from yarl import URL
@@ -33,48 +34,166 @@ from graphmatch.broker.db.tables import (
     subscriptions,
     websub_callbacks,
 )
-from graphmatch.broker.models.attempt import RetryDecision
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import ClaimedDelivery, RetryDecision
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox.match_feed import atom
-from graphmatch.broker.outbox.senders import HubRequest
-from graphmatch.broker.outbox.websub_protocol import (
-    LEASE,
-    Response,
-    hub_links,
-    hub_of,
-    is_address,
-    sign,
-)
+from graphmatch.broker.outbox.safe_http import HttpClient, TransportError
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
+from semantic.feeds.model import Channel
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping, Select
 
-KINDS = CONTENT, VERIFY, DENIED = "websub", "websub.verify", "websub.denied"
-"""Kinds of deliveries to callbacks."""
+LEASE = timedelta(days=10)
+"""Default lease of a subscription."""
+METHODS = ("sha1", "sha256", "sha384", "sha512")
+"""Accepted digests of signatures; the hub signs with SHA-256."""
+ADDRESS = 2000
+"""Maximum length of a URL."""
+_LINK = re.compile(r"<([^<>]*)>((?:[^<\"]|\"[^\"]*\")*)")
+_PARAMETER = re.compile(r";\s*([^\s=;,\"]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\",;]+))")
+_SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
+KIND = "websub"
+"""Kind of deliveries to callbacks."""
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
-SECRET_BYTES = 200
-"""Limit of a secret, which must be shorter."""
 CALLBACKS_PER_TOPIC = 1_000
-ROUND_SECONDS, PAUSE_SECONDS = 5.0, 1.0
-"""Longest and shortest time between two rounds; matches in between are sent together."""
+MAX_VERIFICATIONS, MAX_PER_HOST = 100, 2
+"""Maximum number of verifications at a time, in total and by the host of the callback."""
+ROUND_SECONDS = 1.0
+"""Time between two rounds; matches in between are sent together."""
 _TOPIC = re.compile(
-    r"(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{1,100})",
-    re.ASCII,
+    r"(?a)(https?://[^?#\s]+)/v1/subscriptions/(sub_[0-9a-f]{1,64})/feed\.atom\?key=(gmr_[\w-]{43})"
 )
 _TABLE = websub_callbacks.c
-_LAST = (
-    select(func.coalesce(func.max(matches.c.seq), 0))
-    .where(matches.c.subscription == subscriptions.c.number)
-    .scalar_subquery()
-)
-_MINE = exists().where(deliveries.c.callback == _TABLE.id, WAITING)
-_IS_SENT, _IS_ASKED = (
-    _MINE.where(deliveries.c.kind == CONTENT),
-    _MINE.where(deliveries.c.kind != CONTENT),
-)
+_MATCHES = select(func.coalesce(func.max(matches.c.seq), 0))
+_LAST = _MATCHES.where(matches.c.subscription == subscriptions.c.number).scalar_subquery()
+
+
+class Response(NamedTuple):
+    """The answer to a request of a hub or a subscriber, as plain text."""
+
+    status: int
+    body: bytes = b""
+
+
+class Discovered(NamedTuple):
+    """The hubs and the topic that a document names."""
+
+    hubs: tuple[str, ...] = ()
+    topic: str | None = None
+
+
+def header_links(values: Iterable[str]) -> Sequence[tuple[str, str]]:
+    """Return the relation and the URL of each link in Link headers.
+
+    Examples
+    --------
+    >>> header_links(['<https://e.org/hub>; rel="hub", </feed>; title="a, b"; rel=self'])
+    [('hub', 'https://e.org/hub'), ('self', '/feed')]
+    """
+    return [
+        (name, target.strip())
+        for value in values
+        for target, parameters in _LINK.findall(value[:10_000])
+        for key, quoted, token in _PARAMETER.findall(parameters)
+        if key.lower() == "rel"
+        for name in (quoted or token).lower().split()
+    ]
+
+
+def discover(
+    address: str, headers: Sequence[tuple[str, str]], channel: Channel | None = None
+) -> Discovered:
+    """Find the hubs and the topic of a document, in its headers or else in its content.
+
+    Parameters
+    ----------
+    address
+        URL of the document. Relative URLs are relative to it, and it is the default topic.
+    headers
+        Links of its Link headers.
+    channel
+        Content, if the document is a feed.
+
+    Examples
+    --------
+    >>> discover("https://e.org/feed", [("hub", "/hub")], Channel(hubs=("https://other/",)))
+    Discovered(hubs=('https://e.org/hub',), topic='https://e.org/feed')
+    """
+    channel = channel or Channel()
+    hubs = [web_url(address, href) for name, href in headers if name == "hub"]
+    hubs = hubs or [web_url(address, channel.base, href) for href in channel.hubs]
+    topics = [web_url(address, href) for name, href in headers if name == "self"]
+    if not topics and channel.self_link:
+        topics = [web_url(address, channel.base, channel.self_link)]
+    valid = tuple(dict.fromkeys(hub for hub in hubs if hub is not None))
+    return Discovered(valid, next(filter(None, topics), address)) if valid else Discovered()
+
+
+def web_url(*references: str) -> str | None:
+    """Return the http or https URL that references lead to, each relative to those before it."""
+    url = ""
+    try:
+        for reference in references:
+            url = urljoin(url, reference)
+        parts = urlsplit(url)
+        is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    is_plain = url.isprintable() and " " not in url and "@" not in parts.netloc
+    return url if is_web and is_plain and len(url) <= ADDRESS else None
+
+
+def hub_of(root: str) -> str:
+    """Return the URL of the broker's hub, from the start of the broker's URLs."""
+    return f"{root}/websub"
+
+
+def hub_links(hub: str, topic: str) -> str:
+    """Return the Link header of a topic, for answers of the publisher and requests of the hub.
+
+    Examples
+    --------
+    >>> hub_links("https://e.org/hub", "https://e.org/feed")
+    '<https://e.org/hub>; rel="hub", <https://e.org/feed>; rel="self"'
+    """
+    return f'<{hub}>; rel="hub", <{topic}>; rel="self"'
+
+
+def sign(secret: str, body: bytes, method: str = "sha256") -> str:
+    """Return the value of X-Hub-Signature.
+
+    Examples
+    --------
+    >>> sign("key", b"body")[:20]
+    'sha256=515aae133b435'
+    """
+    return f"{method}={hmac.new(secret.encode(), body, method).hexdigest()}"
+
+
+def is_signed(secret: str, body: bytes, header: str | None) -> bool:
+    """Whether X-Hub-Signature is valid for a body, with any of `METHODS`; in constant time.
+
+    Examples
+    --------
+    >>> is_signed("key", b"body", sign("key", b"body", "sha512")), is_signed("key", b"body", None)
+    (True, False)
+    """
+    match = _SIGNATURE.fullmatch((header or "").strip())
+    if match is None or match[1].lower() not in METHODS:
+        return False
+    valid = sign(secret, body, match[1].lower()).partition("=")[2]
+    return hmac.compare_digest(valid, match[2].lower())
+
+
+class HubRequest(NamedTuple):
+    """A request of the hub to a callback: the match feed up to the match ``version``."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    version: int
 
 
 class Hub:
@@ -82,86 +201,105 @@ class Hub:
 
     Parameters
     ----------
+    client
+        Client that refuses addresses that are not public, because others name the callbacks.
     on_delivery
         Called after deliveries were added, to wake the dispatcher.
+
+    Attributes
+    ----------
+    verifications
+        The verifications that are under way, with the host of each callback.
     """
 
-    def __init__(self, broker: Broker, on_delivery: Callable[[], object]) -> None:
-        self._broker, self._on_delivery = broker, on_delivery
-        self._woken = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+    def __init__(
+        self, broker: Broker, client: HttpClient, on_delivery: Callable[[], object]
+    ) -> None:
+        self._broker, self._client, self._on_delivery = broker, client, on_delivery
+        self.verifications: dict[asyncio.Task[None], str] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Add deliveries for new matches, ended leases and ended topics, until `stop` is set."""
-        self._loop = asyncio.get_running_loop()
-
-        async def round() -> float:
-            await self.update()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
-            return ROUND_SECONDS
-
-        await self._broker.supervisor.repeat("WebSub hub", round, stop, self._woken)
-
-    def wake(self, _numbers: Sequence[int] = ()) -> None:
-        """Begin a round soon, because there are new matches; any thread may call it."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # The loop is closed.
-                self._loop.call_soon_threadsafe(self._woken.set)
+        """Add deliveries for new matches, and forget ended callbacks, until `stop` is set."""
+        await self._broker.supervisor.repeat("WebSub hub", self.update, stop)
 
     async def request(self, form: Mapping[str, str]) -> Response:
         """Answer a POST of a subscriber; its intent is verified later."""
-        mode, topic = form.get("hub.mode"), form.get("hub.topic", "")
-        callback, secret = form.get("hub.callback", ""), form.get("hub.secret") or None
-        lease = form.get("hub.lease_seconds") or str(LEASE // timedelta(seconds=1))
-        if mode not in ("subscribe", "unsubscribe"):
-            return Response(400, b"hub.mode must be subscribe or unsubscribe")
-        if not is_address(callback) or "@" in urlsplit(callback).netloc:
-            return Response(400, b"hub.callback must be an http or https URL")
-        if secret is not None and len(secret.encode("utf-8", "replace")) >= SECRET_BYTES:
-            return Response(400, b"hub.secret must be shorter than 200 bytes")
-        if not re.fullmatch(r"[0-9]{1,9}", lease):
-            return Response(400, b"hub.lease_seconds must be a number of seconds")
-        limits = (each // timedelta(seconds=1) for each in (MIN_LEASE, MAX_LEASE))
-        seconds = sorted((*limits, int(lease)))[1]
-        pending = {"mode": mode, "lease_seconds": seconds, "secret": secret}
-        answer = await self._broker.store.write(partial(self._add, topic, callback, pending))
-        self._on_delivery()
-        return answer
-
-    def _add(self, topic: str, callback: str, pending: dict[str, Any], db: Connection) -> Response:
-        """Store a request, and add the delivery that verifies it."""
-        key = blake2b(f"{topic}\0{callback}".encode("utf-8", "replace"), digest_size=16).digest()
-        known = db.execute(select(websub_callbacks).where(_TABLE.key == key)).mappings().first()
-        subscription, now = _subscription_of(db, topic), millis(self._broker.clock())
-        if pending["mode"] == "subscribe" and subscription is None:
-            return Response(404, b"hub.topic is not a topic of this hub")
-        if known is None and (pending["mode"] == "unsubscribe" or subscription is None):
-            return Response(404, b"there is no such subscription")
-        if known is None and subscription is not None:
-            number = subscription["number"]
-            count = select(func.count()).where(_TABLE.subscription == number)
-            if (db.scalar(count) or 0) >= CALLBACKS_PER_TOPIC:
-                return Response(429, b"there are too many subscriptions")
-            row = {"subscription": number, "topic": topic, "callback": callback, "key": key}
-            db.execute(insert(websub_callbacks).values(**row, version=subscription["last"]))
-        stored = update(websub_callbacks).where(_TABLE.key == key).values(pending=pending)
-        id, number = db.execute(stored.returning(_TABLE.id, _TABLE.subscription)).one()
-        verifying = (deliveries.c.callback == id, deliveries.c.kind == VERIFY, WAITING)
-        if not db.execute(update(deliveries).where(*verifying).values(due_at=now)).rowcount:
-            add_delivery(db, number, VERIFY, _host(callback), now, callback=id)
+        fields = ("mode", "topic", "callback", "secret", "lease_seconds")
+        mode, topic, callback, secret, lease = (form.get(f"hub.{name}", "") for name in fields)
+        lease = lease or str(LEASE // timedelta(seconds=1))
+        for fault, is_valid in (
+            (b"hub.mode must be subscribe or unsubscribe", mode in ("subscribe", "unsubscribe")),
+            (b"hub.callback must be an http or https URL", web_url(callback)),
+            (b"hub.secret must be shorter than 200 bytes", len(secret.encode()) < 200),
+            (b"hub.lease_seconds must be a number of seconds", re.fullmatch("[0-9]{1,9}", lease)),
+        ):
+            if not is_valid:
+                return Response(400, fault)
+        key = blake2b(f"{topic}\0{callback}".encode(), digest_size=16).digest()
+        row = {"topic": topic, "callback": callback, "key": key, "secret": secret or None}
+        checked = await self._broker.store.read(partial(_checked, mode=mode, row=row))
+        if isinstance(checked, Response):
+            return checked
+        host, hosts = host_of({"kind": KIND, "url": callback}), list(self.verifications.values())
+        if len(hosts) >= MAX_VERIFICATIONS or hosts.count(host) >= MAX_PER_HOST:
+            return Response(429, b"there are too many verifications; try again later")
+        length = min(max(timedelta(seconds=int(lease)), MIN_LEASE), MAX_LEASE)
+        task = asyncio.create_task(self._verify(mode, checked, length))
+        self.verifications[task] = host
+        task.add_done_callback(self.verifications.pop)
         return Response(202)
 
-    async def update(self) -> None:
+    async def _verify(self, mode: str, row: Mapping[str, Any], length: timedelta) -> None:
+        """Ask a callback, and apply the request if it repeats the challenge."""
+        challenge = secrets.token_urlsafe(32)
+        query = {"hub.mode": mode, "hub.topic": row["topic"], "hub.challenge": challenge}
+        if mode == "subscribe":
+            query["hub.lease_seconds"] = str(length // timedelta(seconds=1))
+        url = str(URL(row["callback"]).extend_query(query))
+        record = self._broker.supervisor.record("WebSub hub", url, attempts=1)
+        with record, suppress(TransportError):
+            reply = await self._client.request("GET", url)
+            if reply.status < 300 and reply.body == challenge.encode():
+                now = self._broker.clock()
+                values = {**row, "expires_at": millis(now + length)}
+                await self._broker.store.write(
+                    partial(_store, mode=mode, row=values, now=millis(now))
+                )
+
+    async def update(self) -> float:
         """Add the deliveries that are due, and remove callbacks whose lease or topic has ended."""
         store, now = self._broker.store, millis(self._broker.clock())
         if await store.read(lambda db: db.execute(_due(now)).first()):
             await store.write(partial(_update, now=now))
             self._on_delivery()
+        return ROUND_SECONDS
 
 
-def _host(callback: str) -> str:
-    return host_of({"kind": CONTENT, "url": callback})
+def _checked(db: Connection, mode: str, row: dict[str, Any]) -> dict[str, Any] | Response:
+    """Return the row of a callback with its subscription, or the reason that it is refused."""
+    known = db.scalar(select(_TABLE.id).where(_TABLE.key == row["key"]))
+    if mode == "unsubscribe":
+        return Response(404, b"there is no such subscription") if known is None else row
+    subscription = _subscription_of(db, row["topic"])
+    if subscription is None:
+        return Response(404, b"hub.topic is not a topic of this hub")
+    number = subscription["number"]
+    count = db.scalar(select(func.count()).where(_TABLE.subscription == number)) or 0
+    if known is None and count >= CALLBACKS_PER_TOPIC:
+        return Response(429, b"there are too many subscriptions")
+    return {**row, "subscription": number, "version": subscription["last"]}
+
+
+def _store(db: Connection, mode: str, row: Mapping[str, Any], now: int) -> None:
+    """Subscribe or unsubscribe a callback that has agreed."""
+    mine = _TABLE.key == row["key"]
+    if mode == "unsubscribe":
+        for id in db.scalars(select(_TABLE.id).where(mine)).all():
+            _forget(db, id, now)
+        return
+    renewed = {name: row[name] for name in ("expires_at", "secret")}
+    if not db.execute(update(websub_callbacks).where(mine).values(renewed)).rowcount:
+        db.execute(insert(websub_callbacks).values(row))
 
 
 def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
@@ -178,45 +316,33 @@ def _subscription_of(db: Connection, topic: str) -> RowMapping | None:
 
 def _due(now: int) -> Select[Any]:
     """Return the query of callbacks that need a delivery, or have ended."""
-    over = and_(or_(_TABLE.expires_at.is_(None), _TABLE.expires_at <= now), ~_IS_ASKED)
-    denied = _MINE.where(deliveries.c.kind == DENIED)
-    ended = and_(subscriptions.c.state == "ended", ~denied)
-    behind = and_(_TABLE.expires_at > now, _TABLE.version < _LAST, ~_IS_SENT)
+    sent = exists().where(deliveries.c.callback == _TABLE.id, WAITING)
+    behind = and_(_TABLE.version < _LAST, ~sent)
     columns = (websub_callbacks, subscriptions.c.state, _LAST.label("last"))
     joined = select(*columns).join(subscriptions, subscriptions.c.number == _TABLE.subscription)
-    return joined.where(or_(over, ended, behind))
+    return joined.where(or_(_TABLE.expires_at <= now, subscriptions.c.state == "ended", behind))
 
 
 def _update(db: Connection, now: int) -> None:
     for row in db.execute(_due(now)).mappings().all():
-        host = _host(row["callback"])
-        is_over = row["expires_at"] is None or row["expires_at"] <= now
-        mine = update(websub_callbacks).where(_TABLE.id == row["id"])
-        if row["state"] == "ended" and (row["pending"] or {}).get("mode") != "denied":
-            db.execute(mine.values(pending={"mode": "denied"}))
-            _stop(db, row["id"], now)
-            add_delivery(db, row["subscription"], DENIED, host, now, callback=row["id"])
-        elif row["state"] == "ended" or is_over:
-            _forget(db, row["id"], now)
+        id = row["id"]
+        if row["state"] == "ended" or row["expires_at"] <= now:
+            _forget(db, id, now)
         else:
-            db.execute(mine.values(version=row["last"]))
-            add_delivery(db, row["subscription"], CONTENT, host, now, callback=row["id"])
-
-
-def _stop(db: Connection, id: int, now: int) -> None:
-    fail_waiting(
-        db, deliveries.c.callback == id, "not sent: the WebSub subscription has ended", now
-    )
+            db.execute(update(websub_callbacks).where(_TABLE.id == id).values(version=row["last"]))
+            host = host_of({"kind": KIND, "url": row["callback"]})
+            add_delivery(db, row["subscription"], KIND, host, now, callback=id)
 
 
 def _forget(db: Connection, id: int, now: int) -> None:
     """Remove a callback, and fail its waiting deliveries."""
-    _stop(db, id, now)
-    db.execute(update(deliveries).where(deliveries.c.callback == id).values(callback=None))
+    mine = deliveries.c.callback == id
+    fail_waiting(db, mine, "not sent: the WebSub subscription has ended", now)
+    db.execute(update(deliveries).where(mine).values(callback=None))
     db.execute(delete(websub_callbacks).where(_TABLE.id == id))
 
 
-def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> HubRequest | None:
+def hub_request(db: Connection, row: ClaimedDelivery, limit: int) -> HubRequest | None:
     """Return the request of a delivery, or ``None`` if there is nothing to send any more.
 
     Parameters
@@ -225,54 +351,24 @@ def hub_request(db: Connection, row: ClaimedDelivery, limit: int, now: int) -> H
         Maximum size of the solutions of one entry, in bytes.
     """
     known = select(websub_callbacks).where(_TABLE.id == row.callback)
-    one = db.execute(known).mappings().one_or_none()
-    if one is None:
+    callback = db.execute(known).mappings().one_or_none()
+    if callback is None or (subscription := _subscription_of(db, callback["topic"])) is None:
         return None
-    id, topic, pending = one["id"], one["topic"], one["pending"]
-    parameters = {"hub.topic": topic}
-    if row.kind == DENIED:
-        parameters |= {"hub.mode": "denied", "hub.reason": "the subscription has ended"}
-        return HubRequest(id, str(URL(one["callback"]).extend_query(parameters)))
-    if row.kind == VERIFY:
-        if pending is None:
-            return None
-        challenge = secrets.token_urlsafe(32)
-        parameters |= {"hub.mode": pending["mode"], "hub.challenge": challenge}
-        if pending["mode"] == "subscribe":
-            parameters["hub.lease_seconds"] = str(pending["lease_seconds"])
-        url = str(URL(one["callback"]).extend_query(parameters))
-        return HubRequest(id, url, challenge=challenge, pending=pending)
-    subscription = _subscription_of(db, topic)
-    if subscription is None or one["expires_at"] is None or one["expires_at"] <= now:
-        return None
-    root = topic.partition("/v1/subscriptions/")[0]
+    root = callback["topic"].partition("/v1/subscriptions/")[0]
     hub = hub_of(root)
     body, _ = atom(db, subscription, root, limit, hub)
-    headers = {"Content-Type": "application/atom+xml", "Link": hub_links(hub, topic)}
-    if one["secret"] is not None:
-        headers["X-Hub-Signature"] = sign(one["secret"], body)
-    return HubRequest(id, one["callback"], headers, body, version=subscription["last"])
+    headers = {"Content-Type": "application/atom+xml", "Link": hub_links(hub, callback["topic"])}
+    if callback["secret"] is not None:
+        headers["X-Hub-Signature"] = sign(callback["secret"], body)
+    return HubRequest(callback["callback"], headers, body, subscription["last"])
 
 
 def finish(
     db: Connection, call: HubRequest, row: ClaimedDelivery, decision: RetryDecision, now: int
 ) -> None:
     """Apply the final result of a delivery to its callback."""
-    mine = _TABLE.id == call.callback
-    one = db.execute(select(websub_callbacks).where(mine)).mappings().one_or_none()
-    if one is None:
-        return
-    is_taken, pending = decision is RetryDecision.DELIVERED, call.pending
-    values: dict[str, Any] = {"pending": None}
-    if row.kind == CONTENT and decision is not RetryDecision.GONE:
-        values = {"version": max(one["version"], call.version)}
-    elif row.kind == VERIFY and one["pending"] != pending:  # There was another request meanwhile.
-        add_delivery(db, row.subscription, VERIFY, row.host, now, callback=call.callback)
-        return
-    elif row.kind == VERIFY and pending and is_taken and pending["mode"] == "subscribe":
-        until = now + pending["lease_seconds"] * 1000
-        values |= {"expires_at": until, "secret": pending["secret"]}
-    elif row.kind != VERIFY or is_taken or one["expires_at"] is None:
-        _forget(db, call.callback, now)
-        return
-    db.execute(update(websub_callbacks).where(mine).values(values))
+    if decision is RetryDecision.GONE and row.callback is not None:
+        _forget(db, row.callback, now)
+    else:
+        older = (_TABLE.id == row.callback, _TABLE.version < call.version)
+        db.execute(update(websub_callbacks).where(*older).values(version=call.version))

@@ -17,8 +17,7 @@ from graphmatch.broker.db import tables
 from graphmatch.broker.db.delivery_queries import add_delivery, held_until
 from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
-from graphmatch.broker.models.attempt import GIVEN_UP
-from graphmatch.broker.models.circuit_breaker import FAILURES
+from graphmatch.broker.models.attempt import FAILURES, GIVEN_UP
 from graphmatch.broker.models.subscription_settings import PUSHED, send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.service.broker import Broker

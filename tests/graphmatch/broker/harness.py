@@ -27,9 +27,9 @@ from graphmatch.broker.db.tables import deliveries
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.models.subscription import SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.outbox.dispatcher import Dispatcher
+from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
+from graphmatch.broker.outbox.email_sender import SmtpServer
 from graphmatch.broker.outbox.safe_http import HttpClient
-from graphmatch.broker.outbox.senders import NetworkSenders, SmtpServer
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine

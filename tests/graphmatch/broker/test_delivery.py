@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 import standardwebhooks
 from aiohttp import web
 
-from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
+from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import Principal
 from graphmatch.broker.db import delivery_queries
 from graphmatch.broker.db.store import Store
@@ -32,14 +33,12 @@ from graphmatch.broker.db.tables import (
     publications,
     subscriptions,
 )
-from graphmatch.broker.models.attempt import GIVEN_UP, RETRY_SCHEDULE
-from graphmatch.broker.models.circuit_breaker import FAILURES
+from graphmatch.broker.models.attempt import FAILURES, GIVEN_UP, JITTER, RETRY_SCHEDULE
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.models.subscription import SubscriptionChange
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox import dispatcher as module
-from graphmatch.broker.outbox.retry_policy import JITTER
 from graphmatch.broker.service import match_worker, retention
 from semantic.clock import utc_now
 from tests.graphmatch.broker.harness import (
@@ -126,8 +125,8 @@ async def test_a_delivery_is_tried_ten_times_under_one_id(
     [row] = await broker.rows(deliveries)
     assert row["attempt"] == 11
     assert len(hook.count()) == 1
-    with pytest.raises(NotFoundError, match="it was delivered"):
-        await broker.dispatcher.retry(1)
+    await broker.dispatcher.retry(1)
+    assert (await broker.rows(deliveries))[0]["state"] == "delivered"
     [host] = await broker.rows(circuit_breakers)
     assert (host["failures"], host["open_until"]) == (0, None)
 
@@ -200,7 +199,7 @@ async def test_a_forbidden_address_is_not_tried_again(tmp_path: Path) -> None:
         await broker.publish("a")
         await until(broker.all_are("failed"))
         [row] = await broker.rows(deliveries)
-        assert row["error"] == "nothing is sent to 127.0.0.1, which is loopback"
+        assert row["error"] == "nothing is sent to 127.0.0.1, which is not public"
         assert not hook.got
 
 
@@ -408,7 +407,7 @@ async def test_payloads_have_a_limit_and_name_omitted_parts(tmp_path: Path) -> N
             assert [len(each.body) <= limit for each in got] == [True]
         solutions, digest, long = (json.loads(each.got[0].body) for each in (one, two, three))
         assert solutions["matches"][0]["truncated"] is True
-        assert len(solutions["matches"][0]["solutions"]) > 10
+        assert solutions["matches"][0]["solutions"] == []
         assert digest["total"] == 250
         assert 50 < len(digest["matches"]) <= 100
         assert digest["link"] == f"http://127.0.0.1:8000/v1/deliveries/{digest['id'][-1]}"
@@ -433,7 +432,7 @@ async def test_reasons_are_sent_if_requested(hook: Receiver, broker: BrokerHarne
 INBOX = "http://www.w3.org/ns/ldp#inbox"
 
 
-async def test_an_inbox_is_found_once_and_notified_in_json_ld(
+async def test_an_inbox_is_found_and_notified_in_json_ld(
     hook: Receiver, broker: BrokerHarness
 ) -> None:
     async def target(request: web.Request) -> web.Response:
@@ -449,8 +448,7 @@ async def test_an_inbox_is_found_once_and_notified_in_json_ld(
     assert [(one.method, one.path) for one in hook.got] == [
         ("HEAD", "/me"),
         ("POST", "/in/"),
-        ("POST", "/in/"),
-    ]
+    ] * 2
     post = hook.got[1]
     assert post.headers["Content-Type"] == "application/ld+json"
     said = json.loads(post.body)
@@ -756,13 +754,16 @@ async def test_two_processes_send_each_delivery_once(
             await one.subscribe(hook.url())
         names = [f"a{n}" for n in range(60)]
         one.matcher.on_matched = lambda _: (one.dispatcher.wake(), two.dispatcher.wake())[0]
+        sent = Counter[str]()
+        one.dispatcher.on_attempt = lambda _: sent.update(["one"])
+        two.dispatcher.on_attempt = lambda _: sent.update(["two"])
         await one.publish(*names)
         await until(one.all_are("delivered"))
         for hook in several:
             assert set(hook.count().values()) == {1}
             assert len(hook.got) == 60
-        assert one.dispatcher.sent + two.dispatcher.sent == 180
-        assert min(one.dispatcher.sent, two.dispatcher.sent) > 0
+        assert sent.total() == 180
+        assert len(sent) == 2
 
 
 async def test_another_process_takes_an_expired_claim(database: str) -> None:

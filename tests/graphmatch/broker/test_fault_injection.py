@@ -34,8 +34,8 @@ from graphmatch.broker.insight.backtest import backtest
 from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis, time_of
+from graphmatch.broker.outbox.email_sender import SmtpServer
 from graphmatch.broker.outbox.safe_http import HttpClient
-from graphmatch.broker.outbox.senders import SmtpServer
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.broker.service.match_worker import MatchWorker
@@ -371,7 +371,7 @@ async def test_deliveries_are_sent_if_the_commit_of_their_claim_is_not_acknowled
 
         async def cut(work: Callable[[Connection], Any]) -> Any:
             result = await write(work)
-            if getattr(work, "func", None) is claim and result and not lost:
+            if isinstance(result, list) and result and not lost:  # Some are claimed.
                 lost.append(True)
                 raise StoreError(Problem("the connection was lost", Place("store"), "Wait."))
             return result

@@ -458,7 +458,7 @@ async def test_a_temporary_redirect_is_not_stored(code: int, world: World) -> No
     [
         ("/a", "it is redirected more than 5 times"),
         ("/b", "it is redirected more than 5 times"),
-        ("file:///etc/passwd", "neither http nor https"),
+        ("file:///etc/passwd", "the URL cannot be used"),
         ("http://[", "its redirect leads to no URL"),
         (None, "the server answers 302 Found"),
     ],
@@ -498,7 +498,7 @@ async def test_the_refusal_of_an_address_names_the_remedy(tmp_path: Path) -> Non
             await poller.poll(site.url("/a"))
         [problem] = problems
         assert str(problem) == (
-            f"{site.url('/a')}: nothing is sent to 127.0.0.1, which is loopback. "
+            f"{site.url('/a')}: nothing is sent to 127.0.0.1, which is not public. "
             "Name a public address, or start graphmatch with --allow 127.0.0.1."
         )
         assert site.got == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import email
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from email.message import EmailMessage
 from email.policy import default
@@ -23,9 +23,9 @@ from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.db.tables import deliveries, publications, subscriptions
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
-from graphmatch.broker.outbox.match_feed import atom, json_feed, match_view, readable, rss
-from graphmatch.broker.outbox.payloads import fitted
-from graphmatch.broker.outbox.senders import SmtpServer
+from graphmatch.broker.outbox.email_sender import SmtpServer
+from graphmatch.broker.outbox.match_feed import atom, json_feed, readable, rss
+from graphmatch.broker.outbox.payloads import fitted, match_view
 from tests.graphmatch.broker.harness import (
     NOON,
     QUERY,
@@ -122,6 +122,22 @@ async def test_a_webhook_may_get_cloudevents(hook: Receiver, broker: BrokerHarne
 
 
 SECRET = "whsec_" + "AAAA" * 8
+
+
+async def test_a_digest_lists_its_items(tmp_path: Path, clock: FakeClock) -> None:
+    async with mailing(tmp_path, clock) as (broker, server):
+        await subscribe(broker, ANN, digest={"every": 60})
+        await broker.publish("a")
+        await describe(broker, title="Leek soup", link="https://e.org/soup", summary="Cut a leek.")
+        await broker.publish("d")
+        clock.forward(seconds=61)
+        broker.dispatcher.wake()
+        await until(lambda: len(server.mails) == 1)
+        [mail] = mails(server)
+        assert mail["Subject"] == "Soup: 2 new"
+        text = mail.get_content().replace("\r\n", "\n")
+        assert "Leek soup\n  Cut a leek.\n" in text
+        assert "  https://e.org/soup\nurn:g-d" in text
 
 
 async def test_an_item_with_several_addresses_is_listed_once(
@@ -226,7 +242,7 @@ async def test_feeds_have_readable_entries(tmp_path: Path) -> None:
         items = json.loads(text)["items"]
         assert [item["content_text"] for item in items] == ["s: urn:b", "1 < 2"]
         assert [item["title"] for item in items] == ["urn:g-b", "A <b>&\x01"]
-        assert b"rel='hub'" in xml
+        assert b'rel="hub"' in xml
         assert b"feed.rss?key=gmr_" in second
 
 
@@ -246,10 +262,13 @@ def test_solutions_are_readable(solutions: Any, text: str) -> None:
 
 @given(st.lists(st.text(max_size=40), max_size=30), st.sampled_from([100, 300, 1000]))
 def test_payloads_fit(entries: list[str], limit: int) -> None:
-    body = fitted({"link": "x" * 40}, "matches", [entries], limit)
+    def document(some: Sequence[str]) -> dict[str, object]:
+        return {"link": "x" * 40, "matches": some}
+
+    body = fitted(document, [entries], limit)
     assert len(body) <= limit
     shown = json.loads(body)["matches"]
     assert shown == entries[: len(shown)]
     if len(shown) < len(entries):
-        more = fitted({"link": "x" * 40}, "matches", [entries[: len(shown) + 1]], 10**6)
+        more = fitted(document, [entries[: len(shown) + 1]], 10**6)
         assert len(more) > limit  # There was no room for one more.

@@ -33,7 +33,7 @@ from graphmatch.broker.db.tables import (
 from graphmatch.broker.feeds import feed_poller
 from graphmatch.broker.feeds.feed_poller import MIN_INTERVAL, Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore
-from graphmatch.broker.models.claimed_delivery import ClaimedDelivery
+from graphmatch.broker.models.attempt import ClaimedDelivery
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox import dispatcher as dispatching
 from graphmatch.broker.outbox import payloads
@@ -587,10 +587,10 @@ async def test_an_outcome_that_cannot_be_written_does_not_hold_up_others(
 ) -> None:
     write = delivery_queries.write_back
 
-    def broken(db: Connection, results: Sequence[delivery_queries.Result]) -> None:
-        write(db, results)
-        rows = [row for row in results if isinstance(row, dict)]
-        if any(row["delivery"] == 2 and row["new_error"] is None for row in rows):
+    def broken(db: Connection, results: Sequence[delivery_queries.Result], now: int) -> None:
+        write(db, results, now)
+        states = [state for state in results if isinstance(state, delivery_queries.DeliveryState)]
+        if any(state.delivery == 2 and state.error is None for state in states):
             raise ValueError("no luck")
 
     monkeypatch.setattr(delivery_queries, "write_back", broken)

@@ -34,7 +34,7 @@ from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import Feed
 from graphmatch.broker.feeds.websub_subscriber import RETRY_INTERVAL, Subscriber, is_reachable
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.outbox.websub_protocol import METHODS, sign
+from graphmatch.broker.outbox.websub_hub import METHODS, sign
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine
@@ -367,5 +367,5 @@ async def test_nothing_is_sent_to_hubs_that_are_not_public(tmp_path: Path) -> No
         await service.poller.change(hub.url, **changes)
         await until(lambda: service.poller.feeds[hub.url].push_problem is not None)
         problem = service.poller.feeds[hub.url].push_problem
-        assert problem == "no answer: nothing is sent to 127.0.0.1, which is loopback"
+        assert problem == "no answer: nothing is sent to 127.0.0.1, which is not public"
         assert (hub.asked, hub.fetched) == ([], 0)

@@ -120,7 +120,7 @@ def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
 
 def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, feeds: Path) -> None:
     refused = (
-        f"{site.url('/feed')}: nothing is sent to 127.0.0.1, which is loopback. "
+        f"{site.url('/feed')}: nothing is sent to 127.0.0.1, which is not public. "
         "Name a public address, or start graphmatch with --allow 127.0.0.1."
     )
     status, out, err = run("--feeds", feeds, "--once", *WORDS, allow=())
