@@ -58,7 +58,6 @@ CREATE TABLE feeds (
 	url TEXT NOT NULL, 
 	owner INTEGER, 
 	state JSON NOT NULL, 
-	next_poll_at BIGINT NOT NULL, 
 	created_at BIGINT NOT NULL, 
 	PRIMARY KEY (id), 
 	UNIQUE (url), 
@@ -104,7 +103,6 @@ CREATE TABLE owners (
 CREATE TABLE publications (
 	seq INTEGER NOT NULL, 
 	id TEXT NOT NULL, 
-	hash BLOB NOT NULL, 
 	data BLOB NOT NULL, 
 	title TEXT, 
 	link TEXT, 
@@ -118,7 +116,7 @@ CREATE TABLE publications (
 	PRIMARY KEY (seq), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "publications" VALUES(1,'urn:old',X'A3DEE0965135DF0E8E34F29E6A841CFDB60570A6E51745254FBFDF168267F770',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
+INSERT INTO "publications" VALUES(1,'urn:old',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
 CREATE TABLE read_items (
 	publication INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -165,7 +163,7 @@ CREATE TABLE subscriptions (
 	UNIQUE (id), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "subscriptions" VALUES(1,'sub_904a147073cad9b5',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'41A8FFE3DFFC93FCFC92ABE85FB93002604BD6C02FB3A11121937F16DF388C32','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
+INSERT INTO "subscriptions" VALUES(1,'sub_20b236dc51e2d3bf',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'730367276408D1D65D82730B9C73068F33157BBFFC561611E6F0CF280A3D82EA','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
 CREATE TABLE tokens (
 	id INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -195,33 +193,24 @@ CREATE TABLE websub_callbacks (
 	secret TEXT, 
 	expires_at BIGINT, 
 	version BIGINT, 
-	pending JSON, 
 	PRIMARY KEY (id), 
 	FOREIGN KEY(subscription) REFERENCES subscriptions (number), 
 	UNIQUE ("key")
 );
-CREATE TABLE websub_leases (
-	id TEXT NOT NULL, 
-	topic TEXT NOT NULL, 
-	hub TEXT NOT NULL, 
-	state JSON NOT NULL, 
-	PRIMARY KEY (id)
-);
 CREATE INDEX ix_idempotency_keys_at ON idempotency_keys (at);
 CREATE INDEX ix_dead_letters_at ON dead_letters (at);
-CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
 CREATE INDEX ix_subscriptions_expires_at ON subscriptions (expires_at);
+CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
 CREATE INDEX ix_subscriptions_change ON subscriptions (change);
 CREATE INDEX ix_publications_id ON publications (id);
 CREATE INDEX ix_publications_received_at ON publications (received_at);
 CREATE INDEX publications_unmatched ON publications (seq) WHERE matched_at IS NULL;
-CREATE INDEX ix_feeds_next_poll_at ON feeds (next_poll_at);
 CREATE INDEX ix_websub_callbacks_subscription ON websub_callbacks (subscription);
 CREATE INDEX deliveries_subscription ON deliveries (subscription, id);
 CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
-CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
 CREATE INDEX deliveries_due ON deliveries (host, due_at) WHERE state = 'waiting';
-CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
+CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
 CREATE INDEX matches_subscription ON matches (subscription, seq);
-CREATE INDEX ix_matches_publication ON matches (publication);
+CREATE UNIQUE INDEX matches_publication ON matches (publication, subscription);
+CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
 COMMIT;
