@@ -16,7 +16,7 @@ from graphmatch.broker.db.match_queries import match_of, matches_after
 from graphmatch.broker.models.match import MatchesPage, MatchView
 from graphmatch.broker.outbox.match_feed import atom, feed_url, json_feed, rss
 from graphmatch.broker.outbox.payloads import match_view
-from graphmatch.broker.outbox.websub_hub import hub_links, hub_of
+from graphmatch.broker.outbox.websub_protocol import hub_links, hub_of
 from semantic.errors import Place, Problem
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from graphmatch.broker.api.dependencies import TheApi, document_body
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.websub_hub import Hub
-from graphmatch.broker.outbox.websub_hub import Response as HubResponse
+from graphmatch.broker.outbox.websub_protocol import Response as HubResponse
 
 router = APIRouter(
     prefix="/websub",

@@ -38,7 +38,7 @@ from urllib.parse import urlsplit
 
 from graphmatch.broker.feeds.feed_store import Feed, FeedItem, FeedStore, Items, digest
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, TransportError, retry_after
-from graphmatch.broker.outbox.websub_hub import discover, header_links
+from graphmatch.broker.outbox.websub_protocol import discover, header_links
 from semantic.clock import Clock, utc_now
 from semantic.errors import InputError, Place, Problem, Severity
 from semantic.feeds import open_feed

@@ -11,7 +11,7 @@ from urllib.parse import urldefrag
 from xml.sax.saxutils import quoteattr
 
 from graphmatch.broker.feeds.feed_store import Feed
-from graphmatch.broker.outbox.websub_protocol import is_address
+from graphmatch.broker.outbox.websub_protocol import web_url
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity, warn_problem
 from semantic.files import unreadable
 from semantic.limits import DEFAULT_LIMITS
@@ -130,7 +130,7 @@ def feed_address(text: str) -> str | None:
     if (scheme := _FEED_SCHEME.match(url)) is not None:
         url = url[scheme.end() :]
         url = url if url.lower().startswith(("http://", "https://")) else f"http://{url}"
-    return urldefrag(url)[0] if is_address(url) else None
+    return urldefrag(url)[0] if web_url(url) else None
 
 
 def _lines(data: bytes, source: str) -> Iterator[tuple[str, str, Place]]:

@@ -25,7 +25,7 @@ from urllib.parse import urlencode, urlsplit
 
 from graphmatch.broker.feeds.feed_store import Feed
 from graphmatch.broker.outbox.safe_http import HttpClient, TransportError
-from graphmatch.broker.outbox.websub_hub import LEASE, Response, is_signed
+from graphmatch.broker.outbox.websub_protocol import LEASE, Response, is_signed
 
 if TYPE_CHECKING:
     from graphmatch.broker.feeds.feed_poller import Poller

@@ -61,7 +61,8 @@ from graphmatch.broker.models.webhook_secret import signed_headers
 from graphmatch.broker.outbox.email_sender import SmtpServer, one_line, send_email
 from graphmatch.broker.outbox.payloads import Composer, Item, Message
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableError, retry_after
-from graphmatch.broker.outbox.websub_hub import HubRequest, finish, header_links, hub_request
+from graphmatch.broker.outbox.websub_hub import HubRequest, finish, hub_request
+from graphmatch.broker.outbox.websub_protocol import header_links
 from graphmatch.broker.service.broker import Broker
 from semantic.clock import Clock, utc_now
 from semantic.errors import GraphMatchError

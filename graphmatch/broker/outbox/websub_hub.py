@@ -1,4 +1,4 @@
-"""The WebSub hub of the broker's own topics, the Atom feeds of matches, and shared parts.
+"""The WebSub hub of the broker's own topics, the Atom feeds of matches.
 
 The hub verifies the intent of a subscriber at once, by one request to its callback, and stores the
 callback if it agrees. Match feeds are deliveries of the outbox, with its claims, retries and
@@ -11,16 +11,14 @@ Source: W3C WebSub (recommendation of 2018).
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 from yarl import URL
@@ -38,22 +36,20 @@ from graphmatch.broker.models.attempt import ClaimedDelivery, RetryDecision
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox.match_feed import atom
 from graphmatch.broker.outbox.safe_http import HttpClient, TransportError
+from graphmatch.broker.outbox.websub_protocol import (
+    LEASE,
+    Response,
+    hub_links,
+    hub_of,
+    sign,
+    web_url,
+)
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import host_of
-from semantic.feeds.model import Channel
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, RowMapping, Select
 
-LEASE = timedelta(days=10)
-"""Default lease of a subscription."""
-METHODS = ("sha1", "sha256", "sha384", "sha512")
-"""Accepted digests of signatures; the hub signs with SHA-256."""
-ADDRESS = 2000
-"""Maximum length of a URL."""
-_LINK = re.compile(r"<([^<>]*)>((?:[^<\"]|\"[^\"]*\")*)")
-_PARAMETER = re.compile(r";\s*([^\s=;,\"]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\",;]+))")
-_SIGNATURE = re.compile(r"(\w+)=([0-9a-fA-F]+)")
 KIND = "websub"
 """Kind of deliveries to callbacks."""
 MIN_LEASE, MAX_LEASE = timedelta(minutes=5), timedelta(days=30)
@@ -68,123 +64,6 @@ _TOPIC = re.compile(
 _TABLE = websub_callbacks.c
 _MATCHES = select(func.coalesce(func.max(matches.c.seq), 0))
 _LAST = _MATCHES.where(matches.c.subscription == subscriptions.c.number).scalar_subquery()
-
-
-class Response(NamedTuple):
-    """The answer to a request of a hub or a subscriber, as plain text."""
-
-    status: int
-    body: bytes = b""
-
-
-class Discovered(NamedTuple):
-    """The hubs and the topic that a document names."""
-
-    hubs: tuple[str, ...] = ()
-    topic: str | None = None
-
-
-def header_links(values: Iterable[str]) -> Sequence[tuple[str, str]]:
-    """Return the relation and the URL of each link in Link headers.
-
-    Examples
-    --------
-    >>> header_links(['<https://e.org/hub>; rel="hub", </feed>; title="a, b"; rel=self'])
-    [('hub', 'https://e.org/hub'), ('self', '/feed')]
-    """
-    return [
-        (name, target.strip())
-        for value in values
-        for target, parameters in _LINK.findall(value[:10_000])
-        for key, quoted, token in _PARAMETER.findall(parameters)
-        if key.lower() == "rel"
-        for name in (quoted or token).lower().split()
-    ]
-
-
-def discover(
-    address: str, headers: Sequence[tuple[str, str]], channel: Channel | None = None
-) -> Discovered:
-    """Find the hubs and the topic of a document, in its headers or else in its content.
-
-    Parameters
-    ----------
-    address
-        URL of the document. Relative URLs are relative to it, and it is the default topic.
-    headers
-        Links of its Link headers.
-    channel
-        Content, if the document is a feed.
-
-    Examples
-    --------
-    >>> discover("https://e.org/feed", [("hub", "/hub")], Channel(hubs=("https://other/",)))
-    Discovered(hubs=('https://e.org/hub',), topic='https://e.org/feed')
-    """
-    channel = channel or Channel()
-    hubs = [web_url(address, href) for name, href in headers if name == "hub"]
-    hubs = hubs or [web_url(address, channel.base, href) for href in channel.hubs]
-    topics = [web_url(address, href) for name, href in headers if name == "self"]
-    if not topics and channel.self_link:
-        topics = [web_url(address, channel.base, channel.self_link)]
-    valid = tuple(dict.fromkeys(hub for hub in hubs if hub is not None))
-    return Discovered(valid, next(filter(None, topics), address)) if valid else Discovered()
-
-
-def web_url(*references: str) -> str | None:
-    """Return the http or https URL that references lead to, each relative to those before it."""
-    url = ""
-    try:
-        for reference in references:
-            url = urljoin(url, reference)
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        return None
-    is_plain = url.isprintable() and " " not in url and "@" not in parts.netloc
-    return url if is_web and is_plain and len(url) <= ADDRESS else None
-
-
-def hub_of(root: str) -> str:
-    """Return the URL of the broker's hub, from the start of the broker's URLs."""
-    return f"{root}/websub"
-
-
-def hub_links(hub: str, topic: str) -> str:
-    """Return the Link header of a topic, for answers of the publisher and requests of the hub.
-
-    Examples
-    --------
-    >>> hub_links("https://e.org/hub", "https://e.org/feed")
-    '<https://e.org/hub>; rel="hub", <https://e.org/feed>; rel="self"'
-    """
-    return f'<{hub}>; rel="hub", <{topic}>; rel="self"'
-
-
-def sign(secret: str, body: bytes, method: str = "sha256") -> str:
-    """Return the value of X-Hub-Signature.
-
-    Examples
-    --------
-    >>> sign("key", b"body")[:20]
-    'sha256=515aae133b435'
-    """
-    return f"{method}={hmac.new(secret.encode(), body, method).hexdigest()}"
-
-
-def is_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Whether X-Hub-Signature is valid for a body, with any of `METHODS`; in constant time.
-
-    Examples
-    --------
-    >>> is_signed("key", b"body", sign("key", b"body", "sha512")), is_signed("key", b"body", None)
-    (True, False)
-    """
-    match = _SIGNATURE.fullmatch((header or "").strip())
-    if match is None or match[1].lower() not in METHODS:
-        return False
-    valid = sign(secret, body, match[1].lower()).partition("=")[2]
-    return hmac.compare_digest(valid, match[2].lower())
 
 
 class HubRequest(NamedTuple):

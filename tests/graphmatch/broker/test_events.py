@@ -328,7 +328,7 @@ def test_many_solutions_are_truncated_with_a_link(tmp_path: Path) -> None:
         found = stream.match()
         stream.close()
         assert found["truncated"]
-        assert 0 < len(found["solutions"]) < 10
+        assert found["solutions"] == []
         path = found["url"].removeprefix(live_broker.url)
         assert len(live_broker.call("GET", path, headers=ticket).json["solutions"]) == 50
 

@@ -94,17 +94,17 @@ async def test_an_invalid_subscription_leaves_nothing_behind(idle: BrokerHarness
         ({"kind": "pigeon"}, "sink"),
         ({"kind": ["webhook"]}, "sink"),
         ({"kind": "webhook"}, "sink.webhook.url"),
-        ({"kind": "webhook", "url": "ftp://a/"}, "ftp://a"),
+        ({"kind": "webhook", "url": "ftp://a/"}, "the URL"),
         ({"kind": "webhook", "url": "http://"}, "the URL"),
-        ({"kind": "webhook", "url": "http://user:word@a/"}, "http://a"),
+        ({"kind": "webhook", "url": "http://user:word@a/"}, "the URL"),
         ({"kind": "webhook", "url": "http://a:99999/"}, "the URL"),
         ({"kind": "webhook", "url": "http://a:x/"}, "the URL"),
-        ({"kind": "webhook", "url": "http://a b/"}, "http://a b"),
+        ({"kind": "webhook", "url": "http://a b/"}, "the URL"),
         ({"kind": "webhook", "url": "http://[::1/"}, "the URL"),
         ({"kind": "webhook", "url": ["http://a/"]}, "sink.webhook.url"),
         ({"kind": "webhook", "url": "http://169.254.169.254/latest"}, "http://169.254.169.254"),
         ({"kind": "inbox", "url": "http://[::ffff:10.0.0.1]/"}, "http://[::ffff:a00:1]"),
-        ({"kind": "ntfy", "url": "http://0x7f.1/"}, "http://0x7f.1"),
+        ({"kind": "ntfy", "url": "http://0x7f.1/"}, "the URL"),
         ({"kind": "webhook", "url": "http://a/", "inbox": "http://b/"}, "sink.webhook.inbox"),
         ({"kind": "inbox", "url": "http://a/", "inbox": "http://b/"}, "sink.inbox.inbox"),
         ({"kind": "inbox", "url": "http://a/", "format": "cloudevents"}, "sink.inbox.format"),
@@ -136,12 +136,12 @@ def place_of(error: Exception) -> str:
 
 async def test_networks_that_are_not_public_can_be_allowed(idle: BrokerHarness) -> None:
     settings = SubscriptionSettings(sink={"kind": "inbox", "url": "http://10.1.2.3/"})
-    with pytest.raises(GraphMatchError, match="private"):
+    with pytest.raises(GraphMatchError, match="not public"):
         await idle.broker.subscriptions.subscribe(GIVEN, settings)
     idle.broker.allowed_networks = [ip_network("10.0.0.0/8")]
     created = await idle.broker.subscriptions.subscribe(GIVEN, settings)
     loopback = SubscriptionChange(sink={"kind": "inbox", "url": "http://127.0.0.1/"})
-    with pytest.raises(GraphMatchError, match="loopback"):
+    with pytest.raises(GraphMatchError, match="not public"):
         await idle.broker.subscriptions.change(created.id, ANYBODY, created.ticket, loopback)
 
 

@@ -21,7 +21,7 @@ from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
 from graphmatch.broker.feeds.websub_subscriber import RENEWAL, RETRY_INTERVAL, Subscriber
 from graphmatch.broker.outbox.safe_http import HttpClient
-from graphmatch.broker.outbox.websub_hub import (
+from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
     Response,
     discover,

@@ -24,11 +24,9 @@ from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox import match_feed, websub_hub
 from graphmatch.broker.outbox.match_feed import feed_url
-from graphmatch.broker.outbox.websub_hub import (
+from graphmatch.broker.outbox.websub_hub import MAX_LEASE, MIN_LEASE, Hub
+from graphmatch.broker.outbox.websub_protocol import (
     LEASE,
-    MAX_LEASE,
-    MIN_LEASE,
-    Hub,
     Response,
     discover,
     header_links,

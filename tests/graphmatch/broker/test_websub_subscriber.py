@@ -34,7 +34,7 @@ from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import Feed
 from graphmatch.broker.feeds.websub_subscriber import RETRY_INTERVAL, Subscriber, is_reachable
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
-from graphmatch.broker.outbox.websub_hub import METHODS, sign
+from graphmatch.broker.outbox.websub_protocol import METHODS, sign
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
 from graphmatch.engine import Engine

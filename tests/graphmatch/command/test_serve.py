@@ -65,9 +65,9 @@ def test_that_it_keeps_what_it_took_in_and_stops_when_told(tmp_path: Path) -> No
         parts.request("GET", "/docs")
         page = parts.getresponse().read().decode()
         parts.close()
-        assert "POST /v1/publications" in page
+        assert "SwaggerUIBundle" in page
+        assert "//" not in page.replace("http://127.0.0.1", "")
         assert "http-equiv" not in page
-        assert "<script" not in page
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=20)
         assert process.returncode == 0, rest
