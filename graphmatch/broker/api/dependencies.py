@@ -167,7 +167,7 @@ class Caller:
         return self.principal.owner
 
     def next(self, rows: Sequence[Any], limit: int, **position: object) -> str | None:
-        """Return the address of the page after a full one, which begins at a position."""
+        """Return the URL of the next page; ``None`` if this page is not full."""
         address = f"{self.root}{self.request.url.path}?{urlencode({**position, 'limit': limit})}"
         return address if len(rows) == limit else None
 
@@ -263,7 +263,7 @@ async def api_of(request: Request) -> Api:
 
 
 def address_of(request: Request) -> str:
-    """Return the address of a client. A proxy adds it to the end of ``X-Forwarded-For``."""
+    """Return the address of a client; behind a proxy on this machine, that which the proxy adds."""
     host = request.client.host if request.client is not None else ""
     if host in ("127.0.0.1", "::1"):
         host = ",".join(request.headers.getlist("x-forwarded-for")) or host
@@ -271,7 +271,7 @@ def address_of(request: Request) -> str:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Return the client of a request, within its rate limit; refuse an unknown token."""
+    """Return the client of a request; refuse an unknown token, and too many requests of others."""
     api = await api_of(request)
     reason = api.token_reason(request)
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
@@ -281,7 +281,7 @@ async def caller_of(request: Request) -> Caller:
     if scheme == "bearer" and value:
         principal = await _principal(api, request, value)
     elif scheme and not (scheme == "ticket" and value):
-        raise unauthorized("the scheme of the authorization is unknown")
+        raise unauthorized("the header is neither Bearer and a token nor Ticket and a ticket")
     user = principal.owner
     key = f"address {address_of(request)}" if user is None else f"owner {user}"
     api.limiter.check(key, api.broker.limits.requests)
@@ -317,7 +317,7 @@ Key = Annotated[str | None, Query(max_length=200, description="The key for readi
 
 
 async def reader_of(by: TheCaller, key: Key = None) -> Caller:
-    """Return a client that may read with a key. A local client with a wrong key is refused, too."""
+    """Return a client that may read with a key. If a local client sends a key, only that counts."""
     principal = ANYBODY if key is not None and by.is_local else by.principal
     return replace(by, key=key, principal=principal)
 
@@ -329,7 +329,7 @@ Since = Annotated[int | None, Query(ge=0, le=MAX_NUMBER, description="Last known
 Before = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only older ones.")]
 Limit = Annotated[int, Query(ge=1, le=LISTED, description="Size of the page.")]
 IdempotencyKey = Annotated[
-    str | None, Header(max_length=MAX_KEY, description="A repeated request with it has no effect.")
+    str | None, Header(max_length=MAX_KEY, description="A repeated request gets the same response.")
 ]
 
 

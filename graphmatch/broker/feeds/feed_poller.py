@@ -6,17 +6,19 @@
   was refused, so that it is fetched again, or if a redirect led to the document, because they
   could match another document at the next target.
 - 304: nothing is new.
-- 301, 308: followed. The feed's address changes if the target is a feed.
+- 301, 308: followed. The feed's address changes if all redirects are permanent, and the target is
+  a feed.
 - 302, 303, 307: followed, and not stored. There are `MAX_REDIRECTS` redirects at most.
 - 429, 503: ``Retry-After``, between `MIN_INTERVAL` and `MAX_RETRY_AFTER`.
 - Other errors: the next fetch is due after `MIN_INTERVAL`, which doubles with each error in a row,
   up to `MAX_INTERVAL`. No feed is given up.
 
 Each interval is up to `JITTER` longer, never shorter. While a WebSub hub pushes new items, a feed
-is fetched every `PUSHED_INTERVAL` only.
+is fetched every `PUSHED_INTERVAL`.
 
-An item is known by its guid and its version, a digest of its content without dates. New items are
-handed over first and saved then, so a process that is killed loses none.
+An item is known by its guid and its version, a digest of its content without dates. A process that
+is killed loses no new items: the broker publishes and saves them in one transaction, and `watch`
+saves them after it has reported them.
 
 Sources: RFC 9110 (validators, Retry-After), RFC 9111 (max-age), RSS 2.0 (ttl).
 """
@@ -163,7 +165,7 @@ class Poller:
     async def run(self, stop: asyncio.Event, *, once: bool = False) -> None:
         """Fetch feeds when they are due until `stop` is set; a slow one delays no other.
 
-        At the end, fetches are cancelled, and hand-overs are finished.
+        At the end, fetches are cancelled, and results are saved.
 
         Parameters
         ----------
@@ -174,7 +176,7 @@ class Poller:
         try:
             while not stop.is_set():
                 for feed in self.due():
-                    # It is not due during the fetch, nor soon if the result cannot be stored.
+                    # The feed is not due again during the fetch, or if its result is not stored.
                     next_poll_at = self._clock() + MIN_INTERVAL
                     self._feeds[feed.url] = replace(feed, next_poll_at=next_poll_at)
                     polls.add(asyncio.create_task(self._poll_supervised(feed.url), name=feed.url))
@@ -277,7 +279,7 @@ class Poller:
         wait = timedelta(seconds=seconds) or DEFAULT_INTERVAL
         if feed.pushed_until is not None and feed.pushed_until > now:
             wait = max(wait, PUSHED_INTERVAL)
-        return self._waiting(feed, min(wait, MAX_INTERVAL))
+        return self._with_next_poll(feed, min(wait, MAX_INTERVAL))
 
     def _failed(self, feed: Feed, what: str, reply: Reply | None = None) -> Feed:
         """Return the state of a feed after an error."""
@@ -287,9 +289,9 @@ class Poller:
             wait = asked or wait
         status = None if reply is None else reply.status
         feed = replace(feed, errors=feed.errors + 1, status=status, problem=what)
-        return self._waiting(feed, wait)
+        return self._with_next_poll(feed, wait)
 
-    def _waiting(self, feed: Feed, wait: timedelta) -> Feed:
+    def _with_next_poll(self, feed: Feed, wait: timedelta) -> Feed:
         """Return a feed whose next fetch is due after a wait with jitter."""
         wait = max(wait, MIN_INTERVAL) * (1 + JITTER * self._random())
         return replace(feed, next_poll_at=self._clock() + wait)

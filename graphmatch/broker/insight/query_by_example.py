@@ -7,8 +7,7 @@ writes chosen facts as a query.
 A fact is a value that properties lead to from the item. A value that follows from another one by a
 rule is not a fact, because it is a step up from that one. Steps up lead from a type to its
 superclasses, from a concept to broader concepts, from a property to its superproperties, and from a
-class as a topic to its superclasses. The last ones use ``gm:descendantOf``, because no rule derives
-them.
+class as a topic to its superclasses. Steps that no rule derives use ``gm:descendantOf``.
 """
 
 from __future__ import annotations
@@ -168,15 +167,15 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
         if isinstance(property_, NamedNode):
             by_subject[subject].setdefault(property_, []).append(object_)
     ontology = engine.ontology
-    values = _values(_topic(publication, ontology), by_subject, ontology)
+    values = _values(_main_subject(publication, ontology), by_subject, ontology)
     candidates = (Fact(path, value, _sort(path, value, ontology)) for path, value in values)
     order = list(Sort)
     distinct = dict.fromkeys(islice(candidates, MAX_FACTS))
     return sorted(distinct, key=lambda fact: order.index(fact.sort))
 
 
-def _topic(publication: Publication, ontology: Ontology) -> Term:
-    """Return the subject with the publication's IRI, or the first root."""
+def _main_subject(publication: Publication, ontology: Ontology) -> Term:
+    """Return the subject with the publication's IRI, or the first one that is no object."""
     subjects = dict.fromkeys(s for s, _, _ in publication.triples)
     objects = {o for s, _, o in publication.triples if o != s}
     named = subjects.keys() & {publication.graph_name()}

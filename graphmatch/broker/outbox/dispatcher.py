@@ -5,12 +5,12 @@ the broker is killed in between, the delivery is sent again: at least once, each
 ``webhook-id``. Claims of a process that ended come back when they expire, or at the next start of
 a broker with SQLite, which has one process.
 
-One dead host does not delay the others. Each has two requests at a time, and at most `WINDOW`
-claimed deliveries, fewer if many hosts have due deliveries. A host that fails has one, and a host
-whose breaker is open has none. If there are too many hosts, they take turns at random, and failing
-hosts share half of the room.
+One dead host does not delay the others. Each gets `BrokerLimits.host_requests` requests at a time,
+and has at most `WINDOW` claimed deliveries, fewer if many hosts have due deliveries. A host that
+fails has one, and a host whose breaker is open has none. If more than `MAX_HOSTS` hosts have due
+deliveries, the dispatcher chooses at random. Failing hosts get at most half of the places.
 
-Results are signals, too: a round writes them, and claims the next deliveries in the same
+A result wakes the dispatcher. A round writes results, and claims the next deliveries in the same
 transaction. Messages are made in threads.
 
 The answer of the receiver decides about a retry. The reason of a failure may be shown and stored,
@@ -20,8 +20,8 @@ repeated message by its ``webhook-id``, or by the ``Message-ID`` of an email.
 Cost: a few microseconds per host with waiting deliveries, each second and after each commit of
 matches, and about 0.5 ms per delivery.
 
-Limits: inboxes of several targets on another host are not counted as one host. If the clock is set
-back, deliveries are late by as much, and none are lost.
+Limits: if an inbox is on another host than its target, the target's host counts. If the clock is
+set back, deliveries are late by as much, and none are lost.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ _INBOX = "http://www.w3.org/ns/ldp#inbox"
 NTFY_BYTES = 4096
 """Maximum size of a text for ntfy, whose servers turn longer ones into files."""
 _MARGIN = timedelta(seconds=45)
-"""Least time between the start of a request and the end of its claim; requests are shorter."""
+"""Least time between the start of an attempt and the end of its claim."""
+ATTEMPT_SECONDS = 40.0
+"""Time limit of an attempt with all its requests."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS = 0.02
 """Time that a result waits for others, to be written with them."""
@@ -159,7 +161,7 @@ class Dispatcher:
         for host in self._hosts.values():
             for row in list(host.claimed):
                 self._release(host, row)
-        with self.broker.supervisor.round("deliveries"):  # They are sent again if this fails.
+        with self.broker.supervisor.round("deliveries"):  # If it fails, the claims expire.
             await self._exchange({}, self.clock())
 
     async def stop(self, seconds: float = 5.0) -> None:
@@ -176,7 +178,7 @@ class Dispatcher:
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     async def retry(self, delivery: int) -> None:
-        """Send a delivery now, unless it was accepted; its attempts are counted on."""
+        """Make a delivery due now, unless it was delivered. Its number of attempts stays."""
         mine = update(deliveries).where(deliveries.c.id == delivery)
         values = {"state": "waiting", "due_at": millis(self.clock()), "done_at": None}
         again = mine.where(deliveries.c.state != "delivered").values(**values)
@@ -209,7 +211,9 @@ class Dispatcher:
             until = None if row.open_until is None else time_of(row.open_until)
             host = self._hosts[row.host] = self._host(row.host)
             host.breaker = CircuitBreaker(row.failures, until)
-        if self.broker.store.is_sqlite:  # 0 and not null: a digest that was claimed is closed.
+        if (
+            self.broker.store.is_sqlite
+        ):  # NULL would add new matches to a digest that may have been sent.
             claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
             db.execute(claimed.values(claimed_until=0))
 
@@ -229,7 +233,7 @@ class Dispatcher:
         for host in self._random.sample(hosts, len(hosts)):
             is_failing = host.breaker.failures > 0
             window = 1 if is_failing else min(WINDOW, MAX_CLAIMED // min(len(hosts), MAX_HOSTS))
-            if host.claimed:  # It takes more before it is idle, unless others wait for their turn.
+            if host.claimed:  # A host is refilled at half its window.
                 if len(hosts) > MAX_HOSTS or len(host.claimed) > window // 2:
                     continue
             elif room <= 0 or (is_failing and failing <= 0):
@@ -252,7 +256,7 @@ class Dispatcher:
 
         try:
             rows = await self.broker.store.write(work)
-        except StoreError:  # It can be committed although the connection was lost.
+        except StoreError:  # The commit may have succeeded.
             self._results.append(partial(queries.release_claim, until=until))
             raise
         del self._results[: len(results)]
@@ -261,13 +265,13 @@ class Dispatcher:
         return rows
 
     def _write(self, db: Connection, results: Sequence[Result], now: int) -> None:
-        """Write results, and the error instead of one that cannot be written."""
+        """Write results; if one cannot be written, store that error as its text."""
 
         def write(batch: Sequence[Result]) -> None:
             with db.begin_nested():
                 queries.write_back(db, batch, now)
 
-        for result, error in self.broker.supervisor.each("outcomes", results, write, str):
+        for result, error in self.broker.supervisor.each("results", results, write, str):
             if isinstance(result, DeliveryState):
                 write([result._replace(error=error)])
 
@@ -384,7 +388,11 @@ class NetworkSenders:
         """Send a message once; an error of the receiver or of the sink is a result."""
         begin = time.monotonic()
         try:
-            result = await self._send(sink, message)
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                result = await self._send(sink, message)
+        except TimeoutError:
+            reason = f"there was no whole answer within {ATTEMPT_SECONDS:g} seconds"
+            result = AttemptResult(RetryDecision.RETRY, reason, host_failed=True)
         except UnreachableError as error:
             result = AttemptResult(RetryDecision.RETRY, error.problem.what, host_failed=True)
         except GraphMatchError as error:

@@ -74,7 +74,7 @@ async def _editor(
     if form["way"] == "example" and (item := await _example(visit, form)) is not None:
         found = await visit.ask(visit.api.insight.facts, queries.stored(item))
         values |= {"item": item, "chosen": _chosen(form), "found": found}
-    # A problem of the query is shown at its place in the query.
+    # The preview already shows a problem of the query.
     values["problem"] = None if values["fault"] or error is None else error.problem
     return visit.show("editor.html", 200 if error is None else status_of(error), **values)
 
@@ -104,7 +104,7 @@ async def _definition(visit: Visit, form: Form) -> dict[str, Any]:
 
 
 async def _preview(visit: Visit, form: Form) -> dict[str, Any]:
-    """Return the preview: ``result``, or ``fault`` and its ``mark`` in the query, or neither."""
+    """Return ``result``, or ``fault``, the query's problem, with ``mark``, its place in it."""
     result = None
     try:
         if definition := await _definition(visit, form):
@@ -155,7 +155,7 @@ async def _save(visit: Visit, form: Form, row: RowMapping | None = None) -> Resp
 
 
 def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
-    """Return the settings in a form; for a change, without the sink and the digest that stay."""
+    """Return the settings in a form, without an unchanged sink and a digest that it cannot show."""
     sink = {"kind": form["sink"] or "sse"}
     if sink["kind"] in PUSHED:
         sink["address" if sink["kind"] == "email" else "url"] = form["target"].strip()
@@ -164,7 +164,7 @@ def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
         every = _DIGEST_SECONDS.get(form["digest"])
         values["digest"] = {"every": every} if every else None
     if row is None:
-        return {**values, "sink": sink, "expires_in": _length(form)}
+        return {**values, "sink": sink, "expires_in": _validity(form)}
     # The form shows neither secrets nor, for example, the format of a webhook.
     kept = {key: value for key, value in row["sink"].items() if key not in ("secret", "token")}
     if sink["kind"] == kept["kind"]:
@@ -199,7 +199,7 @@ def _fields(row: RowMapping) -> dict[str, str]:
 # -- One subscription ---------------------------------------------------------------------------
 
 
-def _length(form: Form) -> timedelta:
+def _validity(form: Form) -> timedelta:
     return timedelta(days=_VALID_DAYS.get(form["valid"], 30))
 
 
@@ -235,7 +235,7 @@ async def change(id: str, action: Action, visit: TheVisit, form: TheForm) -> Res
     actions = {
         "pause": SubscriptionChange(state="paused"),
         "resume": SubscriptionChange(state="active"),
-        "renew": SubscriptionChange(expires_in=_length(form)),
+        "renew": SubscriptionChange(expires_in=_validity(form)),
     }
     await service.change(id, principal, None, actions[action])
     return redirect(f"/subscriptions/{id}")

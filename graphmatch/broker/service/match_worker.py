@@ -1,10 +1,10 @@
 """The match worker: from the log of publications to matches and deliveries.
 
 One thread reads publications in the order of the log, adds all subscriptions that were committed
-before them to the engine, and matches. One transaction stores the matches of some publications,
-their deliveries, and that these publications are matched. A publication with more than `CHUNK_SIZE`
-matches is stored in parts, and is matched after the last one. Its parts omit the matches that an
-earlier attempt has stored. The log is the truth, and the engine is a cache.
+before them to the engine, and matches. One transaction stores the matches of some publications and
+their deliveries, and sets `matched_at` of these publications. The matches of a publication with
+more than `CHUNK_SIZE` are stored in parts, and the last part sets `matched_at`. A part omits the
+matches that an earlier attempt has stored. The engine can be rebuilt from the store.
 
 The engine is saved as a snapshot. Its name has the fingerprint of the ontology and the counter of
 changes of subscriptions up to which the engine is current. A start opens it and catches up.
@@ -138,7 +138,7 @@ class MatchWorker:
     on_matched
         Called after a commit with the numbers of the subscriptions that matched.
     on_timed
-        Called after a commit with the seconds between the commit of each publication and now.
+        Called after a commit with the seconds since each matched publication was received.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class MatchWorker:
             log.warning("%s", error)
 
     def catch_up(self) -> None:
-        """Apply changes of subscriptions since the last call to the engine."""
+        """Apply to the engine the changes of subscriptions since the last call."""
         each, name = self.broker.supervisor.each, "subscription {0.number}".format
         while True:
             newer = _CHANGED.where(subscriptions.c.change > self._known).limit(_LOAD_SIZE)
@@ -233,7 +233,7 @@ class MatchWorker:
             self._refuse(int(error.problem.where.source), error.problem.what)
 
     def _refuse(self, number: int, why: str) -> None:
-        """End a subscription that is invalid with the current ontology."""
+        """End a subscription that the engine cannot add."""
         log.warning("subscription %d: %s", number, why)
         now = millis(self.broker.clock())
         self.broker.store.write_now(lambda db: end_subscription(db, number, f"refused: {why}", now))
@@ -351,7 +351,7 @@ class MatchWorker:
     # -- writing ----------------------------------------------------------------------------
 
     def _write(self, parts: Sequence[_Part]) -> None:
-        """Commit matches, and that publications are matched."""
+        """Commit matches, and set `matched_at` of the publications that have no more parts."""
         numbers = self.broker.store.write_now(partial(self._insert, parts))
         if numbers:
             self.on_matched(numbers)
@@ -366,8 +366,8 @@ class MatchWorker:
         matched_at = millis(now)
         problems = {part.publication.seq: part.problem for part in parts if part.is_last}
         matched = db.execute(_MATCHED, {"seqs": list(problems), "now": matched_at})
+        # Publications that were not matched before; true if some of their matches are stored.
         begun: dict[int, bool] = {row.seq: row.is_begun for row in matched}
-        """The unmatched publications, and whether some of their matches are stored."""
         for seq in filter(problems.get, begun):
             mine = update(publications).where(publications.c.seq == seq)
             db.execute(mine.values(problem=str(problems[seq]).replace("\0", "\ufffd")))
@@ -386,7 +386,7 @@ class MatchWorker:
     def _add_deliveries(
         self, db: Connection, subscribed: Sequence[_Row], now: datetime
     ) -> list[int | None]:
-        """Insert a delivery for each match that is sent; return its id, or that of its digest."""
+        """Insert deliveries; return the id of each match's delivery, `None` if none is sent."""
         digests: dict[int, dict[str, Any]] = {}
         pushed = [row for row in subscribed if row.kind in PUSHED]
         if numbers := [row.number for row in pushed if row.digest]:
@@ -467,7 +467,7 @@ def _new_matches(
             row = active.get(match["subscription"])
             if row is None or row.after_publication >= seq or (seq, row.number) in present:
                 continue
-            # It may have expired and not be marked as ended yet.
+            # The subscription may have expired and not be marked as ended yet.
             if row.expires_at is None or row.expires_at > received_at:
                 new.append((row, match))
     return new

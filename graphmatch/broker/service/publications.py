@@ -1,8 +1,9 @@
 """The log of publications: reading documents, and committing their publications.
 
 Concurrent requests are committed together: while a transaction is under way, further ones queue,
-and the next transaction inserts the publications of all of them with one statement. If it fails,
-each request is repeated on its own, and stores all publications that can be stored.
+and the next transaction inserts the publications of up to `BATCH_SIZE` requests with one statement.
+If it fails, and the store is not down, each request is repeated on its own, and stores all
+publications that can be stored.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ BATCH_SIZE = 100
 """Maximum number of requests that are committed together."""
 _ID_BYTES = 2000
 _SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
-"""Largest input that is processed without a thread, which would cost more."""
+"""Sizes from which an input is processed in a thread. For less, a thread costs more."""
 _TASK = "publications"
 _ITEM = f"<{RSS['item'].value}>".encode()
 SUMMARY_CHARACTERS = 300
@@ -187,22 +188,26 @@ class Publications:
         problems: list[Problem] = []
         limit = self._broker.limits.publications
         for place, model, part in _parts(data, _media_type(format)):
-            told: list[Problem] = []
+            part_problems: list[Problem] = []
             try:
                 document = part, format, name
                 if model is not None:
                     document = model.model_validate_json(part).document()
-                found += islice(_read(*document, split_by, told.append), limit + 1 - len(found))
+                found += islice(
+                    _read(*document, split_by, part_problems.append), limit + 1 - len(found)
+                )
             except ValidationError as error:
                 first = error.errors()[0]
                 place_in_part = Place("body", item=".".join(map(str, first["loc"]))[:200] or None)
-                told.append(Problem(f"not valid: {first['msg']}", place_in_part, "See /docs."))
+                part_problems.append(
+                    Problem(f"not valid: {first['msg']}", place_in_part, "See /docs.")
+                )
             except InputError as error:
-                told.append(error.problem)
-            refused = [problem for problem in told if problem.severity is Severity.REFUSED]
+                part_problems.append(error.problem)
+            refused = [problem for problem in part_problems if problem.severity is Severity.REFUSED]
             problems += refused if place is None else [_at(place, one) for one in refused]
             if max(len(found), len(problems)) > limit:
-                what = f"more than {limit:,} publications"
+                what = f"more than {limit:,} publications or problems"
                 raise InvalidRequestError(Problem(what, Place("body"), "Send several requests."))
         if not found and not problems:
             problems.append(Problem("no publication in it", Place(name or "body"), "Send RDF."))
@@ -214,8 +219,10 @@ class Publications:
         Raises
         ------
         InvalidRequestError
-            If no publication of a request can be stored. If some can, the others are problems of
-            the response, and dead letters.
+            If no publication of an HTTP request can be stored. If some can, the others are problems
+            of the response, and dead letters.
+        TooManyRequestsError
+            If the owner stores too many bytes.
         """
         make_rows = partial(_rows, request, millis(self._broker.clock()))
         is_large = sum(len(one.rows) for one in request.publications) > _SMALL_TRIPLES
