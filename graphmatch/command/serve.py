@@ -84,6 +84,9 @@ class ServeOptions:
     allow: list[str] | None = option(
         None, "Private network to send to and fetch from; repeatable.", metavar="NETWORK"
     )
+    cors_origin: list[str] | None = option(
+        None, "Origin of web pages that may use the API; repeatable.", metavar="ORIGIN"
+    )
     smtp: str | None = option(
         None,
         "Mail server, and the sender's address; the password is in GRAPHMATCH_SMTP_PASSWORD.",
@@ -351,6 +354,7 @@ def _serve(
         anonymous=serve_options.anonymous,
         hosts=LOOPBACK | {serve_options.host} if serve_options.trusts_local else None,
         url=serve_options.url,
+        cors_origins=serve_options.cors_origin or (),
     )
 
     async def served() -> None:

@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
@@ -114,5 +115,13 @@ def make_app(api: Api) -> Application:
     for module in ROUTES:
         app.include_router(module.router)
     app.mount(system.DOCS_FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
+    if api.options.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=api.options.cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["Location", "Retry-After", "X-Request-Id"],
+        )
     app.add_middleware(Guard, api)
     return app

@@ -61,6 +61,8 @@ class ApiOptions:
         Base URL of all addresses; by default as in the request.
     alive_seconds
         Seconds between two signs of life of a stream.
+    cors_origins
+        Origins whose pages may use the API in a browser (CORS).
     """
 
     local: bool = True
@@ -68,6 +70,7 @@ class ApiOptions:
     hosts: frozenset[str] | None = LOOPBACK
     url: str | None = None
     alive_seconds: float = ALIVE_SECONDS
+    cors_origins: Sequence[str] = ()
 
 
 class Api:

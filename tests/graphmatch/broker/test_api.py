@@ -915,6 +915,28 @@ def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert "disk" in said.json["reasons"][0]
 
 
+def test_pages_of_named_origins_may_use_the_api(tmp_path: Path) -> None:
+    origin = {"Origin": "https://app.example"}
+    ask = origin | {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    with LiveBroker(tmp_path, options=ApiOptions(cors_origins=("https://app.example",))) as broker:
+        said = broker.call("OPTIONS", "/v1/subscriptions", headers=ask)
+        assert said.status == 200
+        assert said.headers["access-control-allow-origin"] == "https://app.example"
+        headers = origin | token(broker, "a", "subscribe")
+        made = broker.call("POST", "/v1/subscriptions", {"query": ALL}, headers)
+        assert made.status == 201
+        assert made.headers["access-control-allow-origin"] == "https://app.example"
+        assert broker.call("POST", "/v1/subscriptions", {"query": ALL}, origin).status == 403
+
+
+def test_without_named_origins_there_is_no_cors(live_broker: LiveBroker) -> None:
+    said = live_broker.call("GET", "/healthz", headers={"Origin": "https://app.example"})
+    assert "access-control-allow-origin" not in said.headers
+
+
 # -- CloudEvents --------------------------------------------------------------------------------
 
 
