@@ -349,6 +349,7 @@ def configure(settings: Sequence[str]) -> None:
 
     from graphmatch.broker.api import sse
     from graphmatch.broker.app import assembly
+    from graphmatch.broker.db import delivery_queries
     from graphmatch.broker.outbox import dispatcher
     from graphmatch.broker.service import match_worker
 
@@ -356,7 +357,7 @@ def configure(settings: Sequence[str]) -> None:
     parts, sending, matching, streams = modules
     parts._FEED_LIST_SECONDS = 0.1
     if "short claims" in settings:
-        sending.CLAIM_DURATION = matching._CLAIM = timedelta(seconds=2)
+        delivery_queries.CLAIM_DURATION = matching._CLAIM = timedelta(seconds=2)
         sending._MARGIN = timedelta(seconds=1)
     if "no polls" in settings:
         matching.IDLE_SECONDS = streams.POLL_SECONDS = sending._POLL_SECONDS = 1e6
