@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -155,8 +155,11 @@ class _StoreCollector(Collector):
 class _LogFormatter(JsonFormatter):
     """Writes a record as one JSON object on one line, without secrets."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        return without_secrets(super().format(record))
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        for key, value in log_data.items():
+            if isinstance(value, str):
+                log_data[key] = without_secrets(value)
+        return log_data
 
 
 @contextmanager

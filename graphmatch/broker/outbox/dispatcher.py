@@ -58,7 +58,7 @@ from graphmatch.broker.models.attempt import (
 from graphmatch.broker.models.subscription_settings import send_at
 from graphmatch.broker.models.times import millis, time_of
 from graphmatch.broker.models.webhook_secret import signed_headers
-from graphmatch.broker.outbox.email_sender import SmtpServer, one_line, send_email
+from graphmatch.broker.outbox.email_sender import LINK, SmtpServer, one_line, send_email
 from graphmatch.broker.outbox.payloads import Composer, Item, Message
 from graphmatch.broker.outbox.safe_http import HttpClient, Reply, UnreachableError, retry_after
 from graphmatch.broker.outbox.websub_hub import HubRequest, finish, hub_request
@@ -295,8 +295,8 @@ class Dispatcher:
                 later.append(row)
             else:
                 self._release(host, row)
-        if later:
-            self._start(self._prepare(later, explain=True))
+        for row in later:
+            self._start(self._prepare([row], explain=True))
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -328,7 +328,10 @@ class Dispatcher:
         is_delivered, decision = result.decision is RetryDecision.DELIVERED, result.decision
         state, due = "delivered" if is_delivered else "failed", None
         if (retry := next_try(tries, result, now, self._random)) is not None:
-            state, due = "waiting", millis(send_at(retry, None, item.quiet_hours))
+            state, due = "waiting", millis(retry)
+            name = f"the next attempt of delivery {row.id}"
+            with self.broker.supervisor.record("deliveries", name, attempts=1):
+                due = millis(send_at(retry, None, item.quiet_hours))
         error = None if is_delivered else result.reason.replace("\0", "\ufffd")
         self._settle(host, row, DeliveryState(row.id, state, tries, due, result.status, error))
         breaker = host.breaker.after(result, now)
@@ -415,8 +418,9 @@ class NetworkSenders:
             secret = sink.get("token") or ""
             start = message.text.encode("utf-8", "replace")[:NTFY_BYTES]
             body = start.decode("utf-8", "ignore").encode()
-            headers = {"Title": one_line(message.title), "Click": one_line(message.link)}
-            headers["Content-Type"] = "text/plain"
+            headers = {"Title": one_line(message.title), "Content-Type": "text/plain"}
+            if LINK.fullmatch(message.link):
+                headers["Click"] = message.link
             if secret:
                 headers["Authorization"] = f"Bearer {one_line(secret)}"
         elif self.smtp is None:

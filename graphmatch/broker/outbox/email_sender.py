@@ -22,7 +22,7 @@ from semantic.errors import Place, Problem
 
 LINE_CHARACTERS = 200
 """Maximum length of a title in a header, and of an answer's text in a reason."""
-_LINK = re.compile(r"https?://[!-;=?-~]+")
+LINK = re.compile(r"https?://[!-;=?-~]+")
 """A URL that may be in a header."""
 _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _MAILBOX = re.compile(r"(?!.*=\?)[^\s\x00-\x1f\x7f\"(),:;<>@\[\]\\]{1,64}@[A-Za-z0-9.-]{1,253}")
@@ -120,7 +120,7 @@ def email_of(server: SmtpServer, address: str, message: Message) -> EmailMessage
     mail["Message-ID"] = f"<{message.id}@{server.sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
     footer = f"\n\n-- \n{one_line(message.name)}\n"
-    if message.unsubscribe and _LINK.fullmatch(message.unsubscribe):
+    if message.unsubscribe and LINK.fullmatch(message.unsubscribe):
         mail["List-Unsubscribe"] = f"<{message.unsubscribe.replace('=?', '=%3F')}>"
         mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         footer += f"Unsubscribe: {message.unsubscribe}\n"
@@ -151,6 +151,8 @@ def send_email(server: SmtpServer, address: str, message: Message) -> AttemptRes
                 smtp.quit()
         finally:
             smtp.close()
+    except smtplib.SMTPNotSupportedError as error:  # The address is not ASCII.
+        return AttemptResult(RetryDecision.REFUSED, one_line(str(error), server.password))
     except smtplib.SMTPRecipientsRefused as error:
         code, text = error.recipients[address]
     except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:

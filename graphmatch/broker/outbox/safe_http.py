@@ -125,7 +125,7 @@ Write `https://`, a name or an IP address, and a path, without credentials.
     try:
         url = URL(text)
         is_web = url.port and url.scheme in ("http", "https") and "@" not in url.raw_authority
-    except ValueError:
+    except (ValueError, IndexError):  # yarl raises both.
         is_web = False
     if is_web:
         host = url.raw_host or ""
@@ -314,7 +314,7 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
             dropped with the connection.
         redirects
             Maximum number of redirects to follow with the same method. After that, the redirect is
-            the answer.
+            the answer. A POST only follows 307 and 308.
         whole
             Whether a body that breaks off, or comes too slowly, is an error.
 
@@ -335,11 +335,12 @@ sent to 169.254.169.254, which is not public. Name a public address, or start gr
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise _unreachable(hop, self._reason(error)) from error
             status, to = response.status, response.headers.get("Location")
-            if to is None or status not in _REDIRECTS or len(hops) >= redirects:
+            is_redirect = status in (_REDIRECTS if method in ("GET", "HEAD") else (307, 308))
+            if to is None or not is_redirect or len(hops) >= redirects:
                 return Reply(status, response.headers, start, truncated, str(hop), tuple(hops))
             try:
                 hop = self.check(hop.join(URL(to)))
-            except ValueError as error:
+            except (ValueError, IndexError) as error:
                 raise _unreachable(hop, "its redirect leads to no URL") from error
             hops.append((status, str(hop)))
 

@@ -135,7 +135,8 @@ class Hub:
         if mode == "subscribe":
             query["hub.lease_seconds"] = str(length // timedelta(seconds=1))
         url = str(URL(row["callback"]).extend_query(query))
-        record = self._broker.supervisor.record("WebSub hub", url, attempts=1)
+        name = f"a callback of subscription {row['subscription']}"
+        record = self._broker.supervisor.record("WebSub hub", name, attempts=1)
         with record, suppress(TransportError):
             reply = await self._client.request("GET", url)
             if reply.status < 300 and reply.body == challenge.encode():

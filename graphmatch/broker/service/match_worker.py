@@ -29,9 +29,9 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from sqlalchemy import bindparam, insert, literal_column, or_, select, update
+from yarl import URL
 
 from graphmatch.broker.db.store import counted, counter
 from graphmatch.broker.db.subscription_queries import end_subscription, pause_subscription
@@ -188,7 +188,8 @@ class MatchWorker:
         if self._folder is None:
             return {}
         paths = self._folder.glob(f"engine-{self._fingerprint}-*.gm")
-        return {int(path.stem.rpartition("-")[2]): path for path in paths}
+        numbered = {path.stem.rpartition("-")[2]: path for path in paths}
+        return {int(number): path for number, path in numbered.items() if number.isdecimal()}
 
     def save(self) -> None:
         """Save a snapshot, and delete earlier ones."""
@@ -414,15 +415,16 @@ class MatchWorker:
 
     def _delivery(self, row: _Row, now: datetime) -> dict[str, Any]:
         """Return a new delivery without its id; it is due now if its time is unusable."""
-        due = now
-        if row.digest or row.quiet_hours:
-            name = f"the time of a delivery to subscription {row.number}"
-            with self.broker.supervisor.record(_TASK, name, attempts=1):
+        due, host = now, "invalid:"
+        name = f"a delivery to subscription {row.number}"
+        with self.broker.supervisor.record(_TASK, name, attempts=1):
+            host = host_of({"kind": row.kind, "url": row.url})
+            if row.digest or row.quiet_hours:
                 due = send_at(now, row.digest, row.quiet_hours)
         return {
             "subscription": row.number,
             "kind": "digest" if row.digest else "match",
-            "host": host_of({"kind": row.kind, "url": row.url}),
+            "host": host,
             "state": "waiting",
             "attempt": 0,
             "due_at": millis(due),
@@ -437,8 +439,8 @@ def host_of(sink: Mapping[str, Any]) -> str:
 
 @lru_cache(10_000)
 def _host_of(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    parts = URL(url)  # The client reads URLs like this, too.
+    return f"{parts.raw_host}:{parts.port}"
 
 
 def _with_counter(query: Select[Any], db: Connection) -> tuple[int, Sequence[_Row]]:
