@@ -167,14 +167,8 @@ def json_logging(level: int = logging.INFO) -> Iterator[None]:
     """Write the records of Python's logging, and warnings, as JSON to standard error."""
     handler = logging.StreamHandler()
     names = {"message": "event", "levelname": "level", "exc_info": "exception"}
-    formatter = _LogFormatter(
-        "{message}{levelname}",
-        style="{",
-        rename_fields=names,
-        timestamp=True,
-        json_ensure_ascii=False,
-    )
-    handler.setFormatter(formatter)
+    options: dict[str, Any] = {"rename_fields": names, "json_ensure_ascii": False}
+    handler.setFormatter(_LogFormatter(["message", "levelname"], timestamp=True, **options))
     logging.root.addHandler(handler)
     logging.getLogger("graphmatch").setLevel(level)
     logging.captureWarnings(True)

@@ -123,8 +123,7 @@ class Store:
             raise _store_error("not the URL of a database", url, remedy) from error
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.name = self._url.render_as_string(hide_password=True)
-        self.writer_pid = 0
-        """Number of the PostgreSQL process that executes this store's transactions."""
+        self.writer_pid = 0  # The process of PostgreSQL that executes the transactions.
         self._lock: int | None = None
         if self.is_sqlite:
             self._lock = _locked_file(self._url.database or "", self.name)

@@ -147,23 +147,6 @@ def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
     return ForbiddenAddressError(Problem(what, Place(where), remedy))
 
 
-def http_date(text: str | None) -> datetime | None:
-    """Return the time of a header, or ``None`` if the header is invalid.
-
-    Examples
-    --------
-    >>> http_date("Fri, 02 Jan 2026 03:04:05 GMT").isoformat()
-    '2026-01-02T03:04:05+00:00'
-    >>> http_date("0") is None
-    True
-    """
-    try:
-        date = parsedate_to_datetime(text or "")
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return date.replace(tzinfo=UTC) if date.tzinfo is None else date
-
-
 def retry_after(text: str | None, now: datetime, limit: timedelta) -> timedelta | None:
     """Return the wait that a ``Retry-After`` asks for, or ``None`` if the header is invalid.
 
@@ -184,8 +167,12 @@ def retry_after(text: str | None, now: datetime, limit: timedelta) -> timedelta 
     text = (text or "").strip()
     if re.fullmatch("[0-9]{1,18}", text):
         return timedelta(seconds=min(float(text), limit.total_seconds()))
-    until = http_date(text)
-    return None if until is None else min(max(until - now, timedelta()), limit)
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    until = date.replace(tzinfo=UTC) if date.tzinfo is None else date
+    return min(max(until - now, timedelta()), limit)
 
 
 @dataclass(frozen=True, slots=True)

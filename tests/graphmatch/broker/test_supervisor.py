@@ -54,6 +54,7 @@ from tests.graphmatch.broker.harness import (
     Receiver,
     harness,
     receivers,
+    status,
 )
 from tests.graphmatch.broker.live_broker import Answer, LiveBroker
 from tests.graphmatch.broker.test_kafka_intake import FakeConsumer, record
@@ -325,6 +326,61 @@ async def test_a_match_whose_quiet_hours_are_unusable_is_sent_at_once(
         (2, 0),
     ]
     assert idle.broker.supervisor.set_aside() == ["matching: 1 set aside"]
+
+
+async def test_a_webhook_with_an_unusual_port_costs_others_nothing(
+    hook: Receiver, idle: BrokerHarness
+) -> None:
+    await idle.subscribe(hook.url().replace("127.0.0.1:", "127.0.0.1:+"))
+    await idle.subscribe(hook.url())
+    await log(idle.broker, "a")
+    await idle.match()
+    assert await matched(idle) == [(1, 1), (2, 1)]
+    assert len({row["host"] for row in await idle.rows(deliveries)}) == 1
+    assert idle.broker.supervisor.set_aside() == []
+
+
+async def test_a_retry_whose_quiet_hours_are_unusable_is_noted(
+    hook: Receiver, broker: BrokerHarness
+) -> None:
+    hook.answer = status(503)
+    await broker.subscribe(hook.url())
+    quiet = {"from": "22:00", "to": "07:00", "zone": "Atlantis/Capital"}
+    spoilt = subscriptions.update().values(quiet_hours=quiet)
+    await broker.store.write(lambda db: db.execute(spoilt))
+    await broker.publish("a")
+
+    async def is_noted() -> bool:
+        return [row["attempt"] for row in await broker.rows(deliveries)] == [1]
+
+    await until(is_noted)
+    [row] = await broker.rows(deliveries)
+    assert (row["state"], row["status"]) == ("waiting", 503)
+    assert row["due_at"] > row["created_at"]
+    assert len(hook.got) == 1
+
+
+async def test_a_message_with_reasons_does_not_wait_for_others(
+    hook: Receiver, broker: BrokerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence, is_first_sent, calls = Engine.evidence, threading.Event(), list[object]()
+
+    def slow(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 2:
+            assert is_first_sent.wait(10)
+        return evidence(*args)
+
+    monkeypatch.setattr(Engine, "evidence", slow)
+    sink = {"kind": "webhook", "url": hook.url(), "include_reasons": True}
+    for _ in range(2):
+        await broker.broker.subscriptions.subscribe(
+            {"query": QUERY}, SubscriptionSettings(sink=sink)
+        )
+    await broker.publish("a")
+    await until(lambda: len(hook.got) == 1)
+    is_first_sent.set()
+    await until(lambda: len(hook.got) == 2)
 
 
 def test_readyz_names_a_task_that_fails_until_it_works(

@@ -231,7 +231,7 @@ def test_warnings_errors_and_servers_are_logged_as_json(capsys: pytest.CaptureFi
     with warnings.catch_warnings(), json_logging():
         warnings.simplefilter("always")
         warnings.warn("an old\nfunction", DeprecationWarning, stacklevel=1)
-        logging.getLogger("uvicorn.error").warning("with gmk_secret and %s", "://a:secret@b/c")
+        logging.getLogger("uvicorn.error").warning("with\ngmk_secret and %s", "://a:secret@b/c")
         try:
             int("?key=secret")
         except ValueError:
