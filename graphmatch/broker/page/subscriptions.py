@@ -24,7 +24,7 @@ from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, page
 from semantic.errors import GraphMatchError, Place, Problem
 
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_DIGEST_SECONDS = {"hourly": 3600, "daily": 86_400}
+_DIGESTS: dict[str, dict[str, Any]] = {"hourly": {"every": 3600}, "daily": {"at": ["08:00"]}}
 _TEXTS = ("topics", "words", "not-words")
 
 Action: TypeAlias = Literal["pause", "resume", "renew", "edit", "end"]
@@ -161,8 +161,7 @@ def _settings(form: Form, row: RowMapping | None) -> dict[str, Any]:
         sink["address" if sink["kind"] == "email" else "url"] = form["target"].strip()
     values: dict[str, Any] = {"name": form["name"].strip() or None}
     if form["digest"] != "other":
-        every = _DIGEST_SECONDS.get(form["digest"])
-        values["digest"] = {"every": every} if every else None
+        values["digest"] = _DIGESTS.get(form["digest"])
     if row is None:
         return {**values, "sink": sink, "expires_in": _validity(form)}
     # The form shows neither secrets nor, for example, the format of a webhook.
@@ -182,7 +181,7 @@ def _checked(fields: dict[str, Any]) -> SubscriptionChange:
 def _fields(row: RowMapping) -> dict[str, str]:
     """Return the form fields of a subscription."""
     definition, sink, digest = row["definition"], row["sink"], row["digest"] or {}
-    digests = (name for name, every in _DIGEST_SECONDS.items() if digest.get("every") == every)
+    digests = (name for name, times in _DIGESTS.items() if {**times, "zone": "UTC"} == digest)
     fields = {
         "name": row["name"],
         "sink": sink["kind"],
