@@ -151,14 +151,14 @@ def send_email(server: SmtpServer, address: str, message: Message) -> AttemptRes
                 smtp.quit()
         finally:
             smtp.close()
-    except smtplib.SMTPNotSupportedError as error:  # The address is not ASCII.
-        return AttemptResult(RetryDecision.REFUSED, one_line(str(error), server.password))
     except smtplib.SMTPRecipientsRefused as error:
         code, text = error.recipients[address]
     except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
         code, text = error.smtp_code, error.smtp_error
     except (smtplib.SMTPException, OSError) as error:
         reason = f"the SMTP server: {one_line(str(error), server.password)}"
+        if isinstance(error, smtplib.SMTPNotSupportedError) and not address.isascii():
+            return AttemptResult(RetryDecision.REFUSED, reason)
         status = getattr(error, "smtp_code", None)
         return AttemptResult(RetryDecision.RETRY, reason, status, host_failed=True)
     else:
