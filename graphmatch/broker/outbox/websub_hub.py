@@ -135,7 +135,7 @@ class Hub:
         if mode == "subscribe":
             query["hub.lease_seconds"] = str(length // timedelta(seconds=1))
         url = str(URL(row["callback"]).extend_query(query))
-        name = f"a callback of subscription {row['subscription']}"
+        name = f"a callback at {URL(url).host}"  # The rest of the URL has the key for reading.
         record = self._broker.supervisor.record("WebSub hub", name, attempts=1)
         with record, suppress(TransportError):
             reply = await self._client.request("GET", url)
