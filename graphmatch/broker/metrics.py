@@ -20,8 +20,9 @@ from prometheus_client.registry import Collector
 from pythonjsonlogger.json import JsonFormatter
 from sqlalchemy import func, select
 
+from graphmatch.broker.db.dead_letters import count_dead_letters
 from graphmatch.broker.db.store import Store, counter
-from graphmatch.broker.db.tables import WAITING, dead_letters, publications, subscriptions
+from graphmatch.broker.db.tables import WAITING, publications, subscriptions
 from graphmatch.broker.models.attempt import AttemptResult
 from graphmatch.broker.models.times import millis
 from semantic.clock import Clock
@@ -125,7 +126,6 @@ class _StoreCollector(Collector):
         count, oldest = db.execute(chosen).one()
         age = 0.0 if oldest is None else max(millis(self._clock()) - oldest, 0) / 1000
         waiting = db.scalar(select(func.count()).where(WAITING)) or 0
-        letters = db.scalar(select(func.count()).select_from(dead_letters)) or 0
         states = GaugeMetricFamily(
             "graphmatch_subscriptions", "Subscriptions by state.", labels=["state"]
         )
@@ -140,7 +140,7 @@ class _StoreCollector(Collector):
             ("publications_unmatched", "Publications that wait for matching.", count),
             ("oldest_unmatched_seconds", "Age of the oldest of them.", age),
             ("deliveries_waiting", "Waiting deliveries.", waiting),
-            ("dead_letters", "Records that were set aside.", letters),
+            ("dead_letters", "Records that were set aside.", count_dead_letters(db)),
         )
         return [
             *(CounterMetricFamily(f"graphmatch_{one[0]}", *one[1:]) for one in totals),

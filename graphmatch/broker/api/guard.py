@@ -28,7 +28,7 @@ BODY_SECONDS = 30.0
 """Time limit for the next part of a body, in seconds."""
 SMALL_BODY_BYTES = 1_000_000
 """Limit of bodies without documents."""
-_LARGE = {"/what-if": 8_000_000, "/v1/ontology:what-if": 4_000_000, "/v1/publications": 2**63}
+_LARGE = {"/what-if": 8_000_000, "/v1/ontology:what-if": 4_000_000}
 """Other limits of bodies by path, in bytes."""
 SLOW_SECONDS = 1.0
 """Duration from which a successful request is logged."""
@@ -110,7 +110,8 @@ class Guard:
     def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Return the function that receives a request's body within the limits."""
         path, received, is_complete = scope["path"], 0, False
-        is_large = path.startswith("/websub/callback/") or media_type(headers) in LINE_TYPES
+        is_document = path == "/v1/publications" or path.startswith("/websub/callback/")
+        is_large = is_document or media_type(headers) in LINE_TYPES
         limit = self._bytes if is_large else min(self._bytes, _LARGE.get(path, SMALL_BODY_BYTES))
 
         async def next() -> Message:

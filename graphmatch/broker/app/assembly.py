@@ -177,8 +177,9 @@ async def started(
         async def on_raised(counter: str) -> None:
             """React to a commit of another process."""
             nonlocal last_match
-            if counter in ("publication", "change") and matcher is not None:
-                matcher.wake()
+            if counter in ("publication", "change"):
+                if matcher is not None:
+                    matcher.wake()
             elif counter == "delivery":
                 dispatcher.wake()
             elif new := await store.read(partial(matches_since, seq=last_match)):

@@ -285,12 +285,11 @@ def counted(connection: Connection, key: str, by: int = 1) -> int:
 
     With PostgreSQL, the commit notifies the other processes.
     """
-    value = connection.scalar(_RAISE, {"counted": key, "by": by})
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_notify(CHANNEL, key)))
+    raising = _RAISE if connection.dialect.name == "sqlite" else _RAISE_AND_NOTIFY
+    value = connection.scalar(raising, {"counted": key, "by": by})
     if value is None:
-        connection.execute(sequences.insert().values(key=key, value=by))
-        return by
+        connection.execute(sequences.insert().values(key=key, value=0))
+        return counted(connection, key, by)
     return int(value)
 
 
@@ -300,6 +299,7 @@ _RAISE = (
     .values(value=sequences.c.value + bindparam("by"))
     .returning(sequences.c.value)
 )
+_RAISE_AND_NOTIFY = _RAISE.returning(func.pg_notify(CHANNEL, sequences.c.key))
 _VALUE = select(sequences.c.value).where(sequences.c.key == bindparam("counted"))
 
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from sqlalchemy import func, select
-
 from graphmatch.broker.app.errors import BusyError
 from graphmatch.broker.db import queries
-from graphmatch.broker.db.tables import dead_letters, subscriptions
+from graphmatch.broker.db.dead_letters import count_dead_letters
+from graphmatch.broker.db.tables import subscriptions
 from graphmatch.broker.insight import query_by_example as example
 from graphmatch.broker.insight import views
 from graphmatch.broker.insight.backtest import BacktestResult, Scan, backtest
@@ -219,7 +218,7 @@ class InsightService:
                 queries.how_many(db, whose),
                 queries.failing(db, whose),
                 queries.kept_feeds(db),
-                db.scalar(select(func.count()).select_from(dead_letters)) or 0,
+                count_dead_letters(db),
             )
         )
         others = broker_findings(feeds, letters, store.free_bytes) if includes_broker else ()

@@ -175,7 +175,7 @@ def facts(engine: Engine, publication: Publication) -> list[Fact]:
 
 
 def _main_subject(publication: Publication, ontology: Ontology) -> Term:
-    """Return the subject with the publication's IRI, or the first one that is no object."""
+    """Return the subject with the publication's IRI, or the first without a triple to it."""
     subjects = dict.fromkeys(s for s, _, _ in publication.triples)
     objects = {o for s, _, o in publication.triples if o != s}
     named = subjects.keys() & {publication.graph_name()}

@@ -363,7 +363,7 @@ async def test_claimed_publications_are_matched_after_an_outage_of_the_database(
 async def test_deliveries_are_sent_if_the_commit_of_their_claim_is_not_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are sent at once, before the claim expires."""
+    """The dispatcher does not wait until the claim expires."""
     async with receivers() as [hook], harness(tmp_path, running=False) as broker:
         await broker.subscribe(hook.url())
         await broker.publish("a")
