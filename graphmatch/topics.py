@@ -6,14 +6,20 @@ text of title, description and content. They match whole words, regardless of ca
 soft hyphens and markup. The words of a phrase must be consecutive in one paragraph
 (`semantic.annotation.words`). In scripts without spaces a word matches anywhere.
 
-Limits: only feed items (``rss:item``) match; a web address in a text is one word.
+A text may have alternatives, joined by ``or``: ``climate policy or energy policy``. A text that is
+as a whole the name of a term of the ontology is one topic.
+
+Limits: only feed items (``rss:item``) match; a web address in a text is one word; a phrase cannot
+contain the word ``or``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain, count
 
 from pyoxigraph import Literal
 
@@ -21,15 +27,25 @@ from semantic.annotation.words import folded
 from semantic.attributes.concepts import Concepts
 from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.ontology.ontology import Ontology
-from semantic.terms import SURROGATE, SURROGATE_REMEDY, Term
+from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
-KEYS = ("id", "topics", "words", "not-words", "match", "comment")
-"""The keys of a subscription by topics or words in a file."""
+TEXT_KEYS = ("topics", "words", "not-topics", "not-words")
+"""The keys of a subscription's texts in a file."""
+_KEYS = ("id", *TEXT_KEYS, "match", "comment")
+_OR = re.compile(r"\s+or(?=\s)", re.IGNORECASE)
+_TESTS = {
+    "topic": ("dcterms:subject", "{} = {}"),
+    "category": ("dc:subject", "LCASE(STR({})) = {}"),
+    "words": ("gm:words", "CONTAINS({}, {})"),
+}
+"""For each kind of text, the property of the item, and the test of its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
     """The topics and words that a reader is interested in.
+
+    Each text may have alternatives, joined by ``or``.
 
     Parameters
     ----------
@@ -37,30 +53,32 @@ class Topics:
         Labels, prefixed names or IRIs of the ontology's terms, or categories.
     words
         Words or phrases.
-    without
-        Words or phrases that no text of the item may have.
+    not_topics, not_words
+        Topics that the item must not have, and words or phrases that no text of it may have.
     any_of
         Whether one of the topics and words is enough; otherwise an item must have all.
 
     Examples
     --------
-    >>> print(Topics(topics=("Food",), words=("soup",), without=("meat",)).query())
+    >>> print(Topics(topics=("Food or Drink",), words=("soup",), not_words=("meat",)).query())
     SELECT DISTINCT ?item WHERE {
       ?item a rss:item .
-      ?item dc:subject ?category1 . FILTER (LCASE(STR(?category1)) = "food")
-      FILTER EXISTS { ?item gm:words ?words1 . FILTER CONTAINS(?words1, " soup ") }
-      FILTER NOT EXISTS { ?item gm:words ?words2 . FILTER CONTAINS(?words2, " meat ") }
+      { ?item dc:subject ?category1 . FILTER (LCASE(STR(?category1)) = "food" || \
+LCASE(STR(?category1)) = "drink") }
+      { ?item gm:words ?words2 . FILTER (CONTAINS(?words2, " soup ")) }
+      FILTER NOT EXISTS { ?item gm:words ?words3 . FILTER (CONTAINS(?words3, " meat ")) }
     }
     """
 
     topics: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    not_topics: tuple[str, ...] = ()
+    not_words: tuple[str, ...] = ()
     any_of: bool = False
 
     def __post_init__(self) -> None:
         """Raise `TypeError` for a string instead of a tuple: its characters would become topics."""
-        for text in (self.topics, self.words, self.without):
+        for text in (self.topics, self.words, self.not_topics, self.not_words):
             if isinstance(text, str):
                 raise TypeError(
                     f"Topics takes a tuple of strings, not {text!r}. Write ({text!r},)."
@@ -73,8 +91,8 @@ class Topics:
         Parameters
         ----------
         row
-            Lists of texts, or one text, under ``topics``, ``words`` and ``not-words``; ``match``
-            is ``all`` or ``any``.
+            Lists of texts, or one text, under ``topics``, ``words``, ``not-topics`` and
+            ``not-words``; ``match`` is ``all`` or ``any``.
 
         Raises
         ------
@@ -83,23 +101,20 @@ class Topics:
 
         Examples
         --------
-        >>> Topics.of_row({"topics": "Food", "match": "any"}, Place("a.jsonl"))
-        Topics(topics=('Food',), words=(), without=(), any_of=True)
+        >>> Topics.of_row({"topics": "Food", "match": "any"}, Place("a.jsonl")).name
+        'Food'
         """
         for key in row:
-            if key not in KEYS:
-                near = get_close_matches(key, KEYS, 1)
-                remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(KEYS)}."
+            if key not in _KEYS:
+                near = get_close_matches(key, _KEYS, 1)
+                remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(_KEYS)}."
                 what = f"a subscription by topics and words has no field `{key}`"
                 raise SubscriptionError(Problem(what, place, remedy))
         match = row.get("match", "all")
         if match not in ("all", "any"):
             what = "the field `match` is neither `all` nor `any`"
             raise SubscriptionError(Problem(what, place, "Write `all` or `any`."))
-        topics, words, without = (
-            _texts(row, key, place) for key in ("topics", "words", "not-words")
-        )
-        return cls(topics, words, without, match == "any")
+        return cls(*(_texts(row, key, place) for key in TEXT_KEYS), any_of=match == "any")
 
     @property
     def name(self) -> str:
@@ -107,14 +122,23 @@ class Topics:
 
         Examples
         --------
-        >>> Topics(("Food",), ("soup", "stew"), ("meat",), any_of=True).name
+        >>> Topics(("Food",), ("soup", "stew"), not_words=("meat",), any_of=True).name
         'Food or soup or stew, not meat'
+        >>> Topics(("Food or drink", "Asia"), not_topics=("sport or play",)).name
+        '(Food or drink) and Asia, not (sport or play)'
         """
-        wanted = (" or " if self.any_of else " and ").join((*self.topics, *self.words))
-        return ", not ".join((wanted, *self.without))
+        wanted = (*self.topics, *self.words)
+        if self.any_of or len(wanted) == 1:
+            shown = " or ".join(wanted)
+        else:
+            shown = " and ".join(map(_bracketed, wanted))
+        return ", not ".join((shown, *map(_bracketed, (*self.not_topics, *self.not_words))))
 
     def query(self, concepts: Concepts | None = None) -> str:
         """Return the subscription as SPARQL.
+
+        Each text is a group of its own, which the index decides. All alternatives are tests of one
+        variable, so that they add no branches to the index.
 
         Parameters
         ----------
@@ -127,31 +151,27 @@ class Topics:
             If there is neither a topic nor a word, if one is empty, if a word has no letter and no
             digit, or if the ontology has no such topic or several.
         """
-        place = Place(self.name or "topics")
+        place, numbers = Place(self.name or "topics"), count(1)
         if not (self.topics or self.words):
             what, remedy = "no topic and no word is given", "Give at least one."
             raise SubscriptionError(Problem(what, place, remedy))
-        for text in (*self.topics, *self.words, *self.without):
-            if not text.strip():
-                what, remedy = "a topic or word is empty", "Give a text, or leave it out."
-                raise SubscriptionError(Problem(what, place, remedy))
-            if SURROGATE.search(text):
-                what, remedy = "a topic or word has a lone surrogate", SURROGATE_REMEDY
-                raise SubscriptionError(Problem(what, place, remedy))
-        for word in (*self.words, *self.without):
-            if not folded(word).strip():
-                what = f"“{word}” has no letter or digit, so it is not a word"
-                raise SubscriptionError(Problem(what, place, "Give a word."))
-        about = [_topic(topic, n, concepts, place) for n, topic in enumerate(self.topics, 1)]
-        texts = [_word(word, n) for n, word in enumerate(self.words, 1)]
-        if self.any_of:
-            wanted = ["\n  UNION ".join(f"{{ {one} }}" for one in (*about, *texts))]
-        else:
-            # The index finds items by their topics, or by the first word.
-            first = about or texts[:1]
-            wanted = [*first, *map(_exists, texts if about else texts[1:])]
-        unwanted = (_word(word, n) for n, word in enumerate(self.without, len(self.words) + 1))
-        lines = ("?item a rss:item .", *wanted, *(_exists(one, "NOT ") for one in unwanted))
+
+        def groups(topics: Sequence[str], words: Sequence[str], *, merged: bool) -> Iterator[str]:
+            about = [_topics(text, concepts, place) for text in topics]
+            texts = [_words(text, place) for text in words]
+            for kind, found in ("category" if concepts is None else "topic", about), ("words", texts):
+                for constants in [[*chain(*found)]] if merged and found else found:
+                    yield _group(kind, constants, next(numbers))
+
+        wanted = groups(self.topics, self.words, merged=self.any_of)
+        lines = [
+            "?item a rss:item .",
+            ("\n  UNION " if self.any_of else "\n  ").join(wanted),
+            *(
+                f"FILTER NOT EXISTS {group}"
+                for group in groups(self.not_topics, self.not_words, merged=False)
+            ),
+        ]
         return "SELECT DISTINCT ?item WHERE {\n  " + "\n  ".join(lines) + "\n}"
 
 
@@ -170,25 +190,49 @@ def _texts(row: Mapping[str, object], key: str, place: Place) -> tuple[str, ...]
     return texts
 
 
-def _topic(name: str, number: int, concepts: Concepts | None, place: Place) -> str:
+def _bracketed(text: str) -> str:
+    return f"({text})" if _OR.search(text) else text
+
+
+def _alternatives(text: str, place: Place) -> list[str]:
+    """Return the alternatives of a text, which ``or`` joins; raise an error for an empty one."""
+    if SURROGATE.search(text):
+        what, remedy = "a topic or word has a lone surrogate", SURROGATE_REMEDY
+        raise SubscriptionError(Problem(what, place, remedy))
+    found = [" ".join(one.split()) for one in _OR.split(text)]
+    if not all(found):
+        what, remedy = "a topic or word is empty", "Give a text, or leave it out."
+        raise SubscriptionError(Problem(what, place, remedy))
+    return found
+
+
+def _topics(text: str, concepts: Concepts | None, place: Place) -> list[str]:
+    """Return the categories, or the ontology's terms, that a text names, in SPARQL."""
+    found = _alternatives(text, place)
     if concepts is None:
-        category = str(Literal(name.strip().lower()))
-        variable = f"?category{number}"
-        return f"?item dc:subject {variable} . FILTER (LCASE(STR({variable})) = {category})"
-    return f"?item dcterms:subject {_resolved(name, concepts, place)} ."
-
-
-def _resolved(name: str, concepts: Concepts, place: Place) -> Term:
+        return [str(Literal(one.lower())) for one in found]
+    if concepts.called(text.strip()):
+        found = [text.strip()]
     try:
-        return concepts.find(name.strip())
+        return [str(concepts.find(one)) for one in found]
     except UnknownNameError as error:
         raise SubscriptionError(replace(error.problem, where=place)) from error
 
 
-def _word(words: str, number: int) -> str:
-    wanted, variable = Literal(folded(" ".join(words.split()))), f"?words{number}"
-    return f"?item gm:words {variable} . FILTER CONTAINS({variable}, {wanted})"
+def _words(text: str, place: Place) -> list[str]:
+    """Return the folded words or phrases of a text, in SPARQL."""
+    found = _alternatives(text, place)
+    for one in found:
+        if not folded(one).strip():
+            what = f"“{one}” has no letter or digit, so it is not a word"
+            raise SubscriptionError(Problem(what, place, "Give a word."))
+    return [str(Literal(folded(one))) for one in found]
 
 
-def _exists(pattern: str, negated: str = "") -> str:
-    return f"FILTER {negated}EXISTS {{ {pattern} }}"
+def _group(kind: str, constants: Sequence[str], number: int) -> str:
+    """Return the group pattern of items with one of the topics, categories or words."""
+    (property_, test), variable = _TESTS[kind], f"?{kind}{number}"
+    if kind == "topic" and len(constants) == 1:
+        return f"{{ ?item {property_} {constants[0]} . }}"
+    tests = " || ".join(test.format(variable, constant) for constant in constants)
+    return f"{{ ?item {property_} {variable} . FILTER ({tests}) }}"

@@ -111,8 +111,9 @@ class Client:
         Parameters
         ----------
         fields
-            Fields of ``POST /v1/subscriptions``: ``query``, ``where``, or ``topics``, ``words`` and
-            ``not_words``; ``name``, ``sink``, ``expires_in``, ``digest`` and ``quiet_hours``.
+            Fields of ``POST /v1/subscriptions``: ``query``, ``where``, or ``topics``, ``words``,
+            ``not_topics`` and ``not_words``; ``name``, ``sink``, ``expires_in``, ``digest`` and
+            ``quiet_hours``.
         """
         return Subscribed(**self.request("POST", "/v1/subscriptions", json=fields))
 
@@ -144,7 +145,7 @@ class Client:
         Parameters
         ----------
         fields
-            ``query``, ``where``, or ``topics``, ``words`` and ``not_words``.
+            ``query``, ``where``, or ``topics``, ``words``, ``not_topics`` and ``not_words``.
         """
         return self.request("POST", "/v1/subscriptions:backtest", json=fields)
 

@@ -193,11 +193,15 @@ class TopicOptions:
     panel: ClassVar = "Subscriptions"
     topic: list[str] | None = option(
         None,
-        "Items on this topic or on a narrower one: a label, prefixed name or IRI; "
-        "without an ontology, items with this category; repeatable.",
+        "Items on this topic or on a narrower one: a label, prefixed name or IRI, or "
+        '"A or B"; without an ontology, items with this category; repeatable.',
     )
     word: list[str] | None = option(
-        None, "Items with the word or phrase in title, description or content; repeatable."
+        None,
+        'Items with the word or phrase, or "A or B", in title, description or content; repeatable.',
+    )
+    not_topic: list[str] | None = option(
+        None, "Leave out items on the topic or a narrower one; repeatable."
     )
     not_word: list[str] | None = option(
         None, "Leave out items with the word or phrase; repeatable."

@@ -166,13 +166,11 @@ class Session:
     def take_in(self, engine: Engine, subscription_options: SubscriptionOptions) -> None:
         """Add to an engine the subscriptions in files, and the one of topics and words."""
         self.subscribe(engine, subscription_options.subscriptions or ())
-        topics, words = (
-            tuple(subscription_options.topic or ()),
-            tuple(subscription_options.word or ()),
-        )
-        without = tuple(subscription_options.not_word or ())
-        if topics or words or without:
-            subscribe_topics(engine, Topics(topics, words, without, subscription_options.any_of))
+        chosen = subscription_options
+        listed = (chosen.topic, chosen.word, chosen.not_topic, chosen.not_word)
+        texts = [tuple(one or ()) for one in listed]
+        if any(texts):
+            subscribe_topics(engine, Topics(*texts, any_of=chosen.any_of))
 
     def read(
         self, sources: Sequence[str], read: Callable[[str], Iterable[_Publication]]

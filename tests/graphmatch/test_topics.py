@@ -81,7 +81,7 @@ def test_words(word: str, text: str, expected: bool) -> None:
     for place in ("title", "description", "content"):
         assert matches(Topics(words=(word,)), **{place: text}) == expected
         assert matches(Topics(words=(word,)), title="x", description="") is False
-    assert matches(Topics(words=("x",), without=(word,)), title="x", content=text) != expected
+    assert matches(Topics(words=("x",), not_words=(word,)), title="x", content=text) != expected
 
 
 @pytest.mark.parametrize("ontology", [None, KNOWN])
@@ -169,7 +169,7 @@ def test_the_channel_is_not_searched() -> None:
 
 @pytest.mark.parametrize("any_of", [False, True])
 def test_all_or_any(any_of: bool) -> None:
-    wanted = Topics(("Food",), ("soup", "hot"), ("cold",), any_of)
+    wanted = Topics(("Food",), ("soup", "hot"), not_words=("cold",), any_of=any_of)
     assert matches(wanted, category="food", title="Hot", content="soup")
     assert matches(wanted, title="Hot", content="soup") == any_of
     assert matches(wanted, category="FOOD") == any_of
@@ -194,9 +194,9 @@ def test_an_unknown_topic() -> None:
 @pytest.mark.parametrize(
     ("topics", "said"),
     [
-        (Topics(without=("a",)), "no topic and no word is given"),
+        (Topics(not_words=("a",)), "no topic and no word is given"),
         (Topics(words=(" ",)), "a topic or word is empty"),
-        (Topics(words=("x",), without=(";",)), "“;” has no letter or digit"),
+        (Topics(words=("x",), not_words=(";",)), "“;” has no letter or digit"),
         (Topics(words=("so\ud800up",)), "a topic or word has a lone surrogate"),
     ],
 )

@@ -15,8 +15,9 @@ class QueryDefinition(Model):
     """A query, constraints on attributes, or topics and words. Exactly one of them is needed.
 
     `query` is SPARQL. `where` has constraints on attributes. `topics` are labels of topics in the
-    ontology, and `words` are words or phrases. A publication must not contain `not-words`. `match`
-    says whether it needs all topics and words, or any of them.
+    ontology, and `words` are words or phrases. Each may have alternatives: `solar or wind power`. A
+    publication must not have `not-topics` and must not contain `not-words`. `match` says whether it
+    needs all topics and words, or any of them.
     """
 
     model_config = example({"query": EXAMPLE_QUERY}, {"topics": ["Energy"], "not-words": ["coal"]})
@@ -25,6 +26,7 @@ class QueryDefinition(Model):
     where: dict[str, Any] | list[Any] | None = Field(default=None, examples=[{"price": {"<": 500}}])
     topics: list[str] | str | None = None
     words: list[str] | str | None = None
+    not_topics: list[str] | str | None = Field(default=None, alias="not-topics")
     not_words: list[str] | str | None = Field(default=None, alias="not-words")
     match: Literal["all", "any"] | None = None
 

@@ -16,6 +16,8 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from graphmatch.broker.models.base import Answer, Model
 from graphmatch.broker.models.webhook_secret import new_secret
+from graphmatch.topics import Topics
+from semantic.errors import Place
 
 PUSHED = frozenset({"webhook", "inbox", "email", "ntfy"})
 """Kinds of sinks that the broker sends matches to. Clients fetch the matches of the others."""
@@ -137,11 +139,10 @@ class SubscriptionSettings(Model):
 
 
 def default_name(definition: Mapping[str, Any]) -> str:
-    """Return the default name of a subscription: its topics and words."""
-    values = [definition.get(key) or [] for key in ("topics", "words")]
-    texts = [text for value in values for text in ([value] if isinstance(value, str) else value)]
-    name = _one_line(", ".join(map(str, texts)))
-    return (name or "subscription")[:200]
+    """Return the default name of a valid subscription: its topics and words."""
+    if definition.keys() & {"query", "where"}:
+        return "subscription"
+    return (_one_line(Topics.of_row(definition, Place("subscription")).name) or "subscription")[:200]
 
 
 # -- times --------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.responses import Response
 
 from graphmatch.broker.api.problems import status_of
@@ -32,7 +34,7 @@ async def below(visit: TheVisit, iri: Text) -> Response:
 @router.get("/ontology/suggest")
 async def suggest(visit: TheVisit, topics: Text = "") -> Response:
     """Show topics that complete the last one of a field."""
-    last = topics.rpartition(",")[2].strip()
+    last = re.split(r",|\sor\s", topics)[-1].strip()
     found = await visit.ask(visit.api.insight.search, last, 8) if last else []
     return visit.show("part-suggest.html", terms=found, last=last)
 

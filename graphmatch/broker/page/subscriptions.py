@@ -21,11 +21,11 @@ from graphmatch.broker.models.subscription import SubscriptionChange
 from graphmatch.broker.models.subscription_settings import PUSHED
 from graphmatch.broker.page.session import Form, TheForm
 from graphmatch.broker.page.site import NEWEST, Seq, Text, TheVisit, Visit, page_router, redirect
+from graphmatch.topics import TEXT_KEYS
 from semantic.errors import GraphMatchError, Place, Problem
 
 _VALID_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _DIGESTS: dict[str, dict[str, Any]] = {"hourly": {"every": 3600}, "daily": {"at": ["08:00"]}}
-_TEXTS = ("topics", "words", "not-words")
 
 Action: TypeAlias = Literal["pause", "resume", "renew", "edit", "end"]
 
@@ -96,7 +96,7 @@ async def _definition(visit: Visit, form: Form) -> dict[str, Any]:
         query = await visit.ask(visit.api.insight.query_of, queries.stored(item), _chosen(form))
     if query.strip():
         return {"query": query}
-    texts = {name: [text.strip() for text in form[name].split(",")] for name in _TEXTS}
+    texts = {name: [text.strip() for text in form[name].split(",")] for name in TEXT_KEYS}
     definition: dict[str, Any] = {name: [*filter(None, x)] for name, x in texts.items() if any(x)}
     if not definition.keys() & {"topics", "words"}:
         return {}
@@ -190,7 +190,7 @@ def _fields(row: RowMapping) -> dict[str, str]:
     }
     if definition.keys() & {"query", "where"}:
         return {**fields, "way": "sparql", "query": row["query"].replace("\r\n", "\n").strip()}
-    texts = {name: definition.get(name) or [] for name in _TEXTS}
+    texts = {name: definition.get(name) or [] for name in TEXT_KEYS}
     joined = {name: x if isinstance(x, str) else ", ".join(x) for name, x in texts.items()}
     return {**fields, **joined, "way": "topics", "match": definition.get("match", "all")}
 

@@ -27,7 +27,7 @@ from graphmatch.broker.models.times import millis
 from graphmatch.broker.models.webhook_secret import key_of
 from graphmatch.broker.outbox.safe_http import checked_url
 from graphmatch.broker.service.backtester import Backtester
-from graphmatch.topics import Topics, known_concepts
+from graphmatch.topics import TEXT_KEYS, Topics, known_concepts
 from semantic.attributes.constraints import attribute_query
 from semantic.errors import GraphMatchError, Place, Problem, SubscriptionError
 
@@ -42,7 +42,7 @@ CONFIRMATION = "gmc_"
 """Start of the keys that confirm email addresses."""
 _SUBSCRIPTIONS = select(subscriptions)
 _PLACE = Place("subscription")
-_TEXT_KEYS = frozenset({"topics", "words", "not-words", "match"})
+_TOPIC_KEYS = frozenset({*TEXT_KEYS, "match"})
 Request: TypeAlias = tuple[Mapping[str, Any], SubscriptionSettings] | GraphMatchError
 """The definition and the settings of a new subscription, or the error of its request."""
 Draft: TypeAlias = tuple[dict[str, Any], SubscriptionReceipt] | GraphMatchError
@@ -144,9 +144,9 @@ class Subscriptions:
             **dict.fromkeys(("digest", "quiet_hours", "confirmation", "announced_at")),
             "id": id,
             "owner": by.owner,
+            "query": self.sparql(definition),
             "name": default_name(definition),
             "definition": dict(definition),
-            "query": self.sparql(definition),
             "ticket": security.digest_of(ticket),
             "sink": {"kind": "sse"},
             "state": "active",
@@ -213,7 +213,7 @@ class Subscriptions:
         InvalidRequestError
             If the definition has no form, several forms or an unknown field, or is too long.
         """
-        is_topics = bool(definition) and definition.keys() <= _TEXT_KEYS
+        is_topics = bool(definition) and definition.keys() <= _TOPIC_KEYS
         if not is_topics and definition.keys() not in ({"query"}, {"where"}):
             remedy = "Write query, or where, or topics and words, and no other field."
             what = "not exactly one query" if definition else "the query is missing"

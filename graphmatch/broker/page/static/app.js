@@ -93,8 +93,7 @@
     const add = target.closest("[data-add]");
     const topics = $("#topics");
     if (add && topics) {
-      const before = topics.value.split(",").slice(0, -1).map((one) => one.trim()).filter(Boolean);
-      topics.value = [...before, add.dataset.add].join(", ");
+      topics.value = topics.value.match(/.*(?:,|\sor\s)\s*|/i)[0] + add.dataset.add;
       $("#suggest").replaceChildren();
       topics.dispatchEvent(new Event("change", { bubbles: true }));
       topics.focus();
