@@ -159,7 +159,10 @@ LCASE(STR(?category1)) = "drink") }
         def groups(topics: Sequence[str], words: Sequence[str], *, merged: bool) -> Iterator[str]:
             about = [_topics(text, concepts, place) for text in topics]
             texts = [_words(text, place) for text in words]
-            for kind, found in ("category" if concepts is None else "topic", about), ("words", texts):
+            for kind, found in (
+                ("category" if concepts is None else "topic", about),
+                ("words", texts),
+            ):
                 for constants in [[*chain(*found)]] if merged and found else found:
                     yield _group(kind, constants, next(numbers))
 

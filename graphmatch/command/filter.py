@@ -36,6 +36,7 @@ from semantic.publication import Publication
 from semantic.vocabulary import DCTERMS
 
 if TYPE_CHECKING:
+    from graphmatch.command.misses import NearMisses
     from graphmatch.command.seen import Seen
 
 
@@ -132,7 +133,11 @@ def _form(result_options: ResultOptions) -> str:
     if result_options.json and result_options.form not in (None, "jsonl"):
         what = f"--json and --as {result_options.form} are given both"
         raise InputError(Problem(what, Place("--as"), "Leave one of them out."))
-    return result_options.form or ("jsonl" if result_options.json else "text")
+    form = result_options.form or ("jsonl" if result_options.json else "text")
+    if result_options.explain_misses and form != "text":
+        what = "near misses are written as text only"
+        raise InputError(Problem(what, Place("--explain-misses"), "Leave out --json and --as."))
+    return form
 
 
 def _note_topics(session: Session, engine: Engine, engine_options: EngineOptions) -> None:
@@ -164,7 +169,14 @@ def _delivered(
     with remembered as seen:
         with written(result_options.output, session.out) as console:
             made = writer(form, console, engine)
-            tally = filter_all(session, engine, input_options, made, cutoff, seen)
+            misses = None
+            if result_options.explain_misses:
+                from graphmatch.command.misses import NearMisses
+
+                misses = NearMisses(engine, reader_language(os.environ))
+            tally = filter_all(session, engine, input_options, made, cutoff, seen, misses)
+            for line in () if misses is None else misses.lines():
+                console.print(line)
         if seen is not None:
             seen.commit()
     return tally
@@ -191,6 +203,7 @@ def filter_all(
     results: Writer,
     cutoff: datetime | None = None,
     seen: Seen | None = None,
+    misses: NearMisses | None = None,
 ) -> FilterCounts:
     """Match every publication, write its matches, and return the counts.
 
@@ -200,10 +213,14 @@ def filter_all(
         Leave out publications with an older date.
     seen
         Also leave out matches that were delivered before.
+    misses
+        Collects the near misses, except those of older publications.
     """
     tally = FilterCounts()
     for report in _reports(session, engine, input_options):
         write_report(engine, report, results, tally, cutoff, seen)
+        if misses is not None and not (cutoff and is_older(report.read(), cutoff)):
+            misses.add(report)
     return tally
 
 

@@ -243,6 +243,9 @@ class ResultOptions:
     output: Path | None = option(
         None, "File to write, which the run replaces at its end.", metavar="FILE"
     )
+    explain_misses: bool = option(
+        False, "Also show items that one condition less would have brought, at most 60 s."
+    )
     since: Since | None = option(
         None, "Leave out older items.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )

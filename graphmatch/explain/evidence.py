@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, NamedNode, Variable
@@ -12,7 +12,16 @@ from graphmatch._native import Evaluation
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match
 from graphmatch.subscription import Subscription
-from semantic.branch import AnyOf, Branch, Filter, TaxonomyTest, TriplePattern
+from semantic.branch import (
+    Alternative,
+    AnyOf,
+    Branch,
+    Filter,
+    TaxonomyTest,
+    TextTest,
+    TriplePattern,
+)
+from semantic.filter_evaluation import text_holds
 from semantic.terms import Node, Solution, Term, Triple, written
 
 LOOKED_AT = 1000
@@ -102,7 +111,13 @@ def proofs(
         return
     for pattern in branch.patterns:
         triple = instance(pattern, solution)
-        yield Evidence(pattern, triple, tuple(provenance.reasons(triple)))
+        tests = (t for f in branch.filters if f.variable == pattern.object for t in tests_of(f))
+        words = [
+            test.argument.value.strip()
+            for test in tests
+            if isinstance(test, TextTest) and text_holds(test, triple[2])
+        ]
+        yield Evidence(pattern, triple, tuple(provenance.reasons(triple, words)))
     for filter_ in branch.filters:
         value = solution[filter_.variable.value]
         yield Evidence(filter_, None, tuple(_true(filter_, value, provenance)), value)
@@ -110,10 +125,15 @@ def proofs(
 
 def _true(filter_: Filter, value: Term, provenance: Provenance) -> Iterator[str]:
     """Yield the is-a paths that make the taxonomy tests of a filter true; none for other tests."""
-    for test in filter_.tests if isinstance(filter_, AnyOf) else (filter_,):
+    for test in tests_of(filter_):
         if isinstance(test, TaxonomyTest) and provenance.is_true(test, value):
             reason = provenance.taxonomy_reason(test, value)
             yield from (reason,) if reason else ()
+
+
+def tests_of(filter_: Filter) -> Sequence[Alternative]:
+    """Return the tests of a filter, one of which must be true."""
+    return filter_.tests if isinstance(filter_, AnyOf) else (filter_,)
 
 
 def _variables(pattern: TriplePattern | Filter) -> frozenset[Variable]:

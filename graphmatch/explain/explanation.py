@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from graphmatch._native import Evaluation
+from graphmatch.explain.conditions import conditions
 from graphmatch.explain.evidence import Evidence, evidence, first, proofs
 from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
 from graphmatch.explain.near_miss import NearMiss, NearMissFinder, Wording
 from graphmatch.explain.provenance import Provenance
-from graphmatch.report import Match
+from graphmatch.report import Match, shorten
+from graphmatch.subscription import Subscription
 from semantic import html
 from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
 from semantic.vocabulary import PREFIXES
+
+_LONGEST = 200
+"""Maximum length of a term of a triple in text output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Explanation:
         return html.block(title, (), *html.outline(lines), plan)
 
     def _write(self, triple: Triple) -> str:
-        return " ".join(compact(term, self.prefixes) for term in triple)
+        return " ".join(shorten(compact(term, self.prefixes), _LONGEST) for term in triple)
 
 
 def explain(
@@ -128,6 +134,8 @@ def explain(
     failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
+        if excluded := _exclusion(plan.subscription, evaluation, provenance):
+            return replace(blank, failure=excluded[0], nearest=excluded[1])
         held = (
             tuple(proofs(branch, {}, evaluation, provenance))
             for branch, failed in zip(branches, failures, strict=True)
@@ -142,6 +150,21 @@ def explain(
         text += f" (each of the other {len(found) - 1} branches fails, too)"
     held_ = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
     return replace(blank, failure=text, nearest=misses, held=held_)
+
+
+def _exclusion(
+    subscription: Subscription, evaluation: Evaluation, provenance: Provenance
+) -> tuple[str, tuple[NearMiss, ...]] | None:
+    """Return a ``NOT EXISTS`` or ``MINUS`` that excludes a solution, and the triples it finds."""
+    excluding = (c for c in conditions(subscription.query, provenance.prefixes) if c.excludes)
+    for condition, branch in product(excluding, subscription.branches):
+        for excluded in condition.branches:
+            both = Branch(branch.patterns + excluded.patterns, branch.filters + excluded.filters)
+            proof = tuple(proofs(both, {}, evaluation, provenance))
+            found = proof[len(branch.patterns) : len(both.patterns)]
+            if misses := tuple(NearMiss(e.triple, "; ".join(e.reasons)) for e in found if e.triple):
+                return f"excluded by {condition.describe(provenance.write)}", misses
+    return None
 
 
 def _failure(

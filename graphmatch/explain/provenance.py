@@ -7,7 +7,7 @@ with the terms on its path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pyoxigraph import Literal
@@ -87,8 +87,10 @@ class Provenance:
             return self._path(test.concept, value)
         return self._path(value, test.concept)
 
-    def reasons(self, triple: Triple) -> list[str]:
+    def reasons(self, triple: Triple, words: Sequence[str] = ()) -> list[str]:
         """Return the steps that lead to a triple, the last step first.
+
+        `words` are the words that a subscription finds in a triple with ``gm:words``.
 
         The list is empty if the publication states the triple in the same terms. Root terms and
         base units are steps, too. A triple from the ontology alone has the reason "in the
@@ -107,22 +109,30 @@ class Provenance:
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} adds it")
         elif (found := self._found.get(triple)) is not None:
-            steps.append(self._naming(*found, triple[2]))
+            steps.append(self._naming(*found, triple[2], words))
         elif (stated := self._rooted.get(triple, triple)) != triple:
             changed = zip(stated, triple, strict=True)
             steps += [
-                f"{self._write(a)} is a synonym of {self._write(b)}" for a, b in changed if a != b
+                f"{self.write(a)} is a synonym of {self.write(b)}" for a, b in changed if a != b
             ]
         return steps
 
     def _naming(
-        self, property_: Term, named: tuple[str, int] | None, text: str, concept: Term
+        self,
+        property_: Term,
+        named: tuple[str, int] | None,
+        text: str,
+        concept: Term,
+        words: Sequence[str],
     ) -> str:
-        """Describe which property's text names a concept.
+        """Describe which property's text names a concept, or has the words of a subscription.
 
         `text` is the part that names it, and `named` the label with its form (``None``: words).
         """
-        where, name = self._write(property_), self._write(concept)
+        where, name = self.write(property_), self.write(concept)
+        if named is None and words:
+            verb = "is" if len(words) == 1 else "are"
+            return f"{' and '.join(f'“{word}”' for word in words)} {verb} in {where}"
         if named is None:
             return f"these are the words of {where}"
         label, form = f"“{named[0]}”", named[1]
@@ -134,7 +144,7 @@ class Provenance:
 
     def _conversion(self, measured: Triple, triple: Triple) -> str:
         """Describe the conversion of a quantity to base units."""
-        before, after = self._write(measured[2]), self._write(triple[2])
+        before, after = self.write(measured[2]), self.write(triple[2])
         if isinstance(measured[2], Literal) and is_text(measured[2]):
             return f"{before} is converted to {after}"
         if isinstance(measured[2], Literal):
@@ -154,7 +164,7 @@ class Provenance:
             path = self._path(named, class_)
             if path or self.ontology.root(named) == class_:
                 yield from (path,) if path else ()
-                yield f"{self._write(value)} names {self._write(named)}"
+                yield f"{self.write(value)} names {self.write(named)}"
                 return
 
     def _belongs(self, value: Term, class_: Term) -> Iterator[str]:
@@ -171,19 +181,20 @@ class Provenance:
         """Describe how a rule derives `triple` from `parent`."""
         is_inverse = rule in ("inverse", "narrower") and parent[::2] == triple[2::-2]
         if rule == "rdfs2" and triple[0] == parent[0]:
-            return f"{self._write(triple[2])} is the domain of {self._write(parent[1])}"
+            return f"{self.write(triple[2])} is the domain of {self.write(parent[1])}"
         if rule == "rdfs3" and triple[0] == parent[2]:
-            return f"{self._write(triple[2])} is the range of {self._write(parent[1])}"
+            return f"{self.write(triple[2])} is the range of {self.write(parent[1])}"
         if is_inverse:
-            return f"{self._write(parent[1])} is the inverse of {self._write(triple[1])}"
+            return f"{self.write(parent[1])} is the inverse of {self.write(triple[1])}"
         place = 1 if rule == "rdfs7" else 2
         path = self._path(parent[place], triple[place])
-        return path or f"it is derived from {' '.join(map(self._write, parent))}"
+        return path or f"it is derived from {' '.join(map(self.write, parent))}"
 
     def _path(self, low: Term, high: Term) -> str:
         """Return the path up from one term to another as text; empty if there is none."""
         path = self.ontology.path(low, high, self.links)
-        return " ⊑ ".join(self._write(term) for term in path) if len(path) > 1 else ""
+        return " ⊑ ".join(self.write(term) for term in path) if len(path) > 1 else ""
 
-    def _write(self, term: Term) -> str:
+    def write(self, term: Term) -> str:
+        """Return the name of a term in the reader's language."""
         return self.ontology.shown_names.shown(term, self.language)

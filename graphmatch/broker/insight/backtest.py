@@ -18,12 +18,12 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from graphmatch.broker.insight.conditions import conditions
 from graphmatch.broker.insight.subscription_health import lint_findings
 from graphmatch.broker.models.findings import Finding
 from graphmatch.broker.models.stored_publication import PublicationRef, Result, StoredPublication
 from graphmatch.broker.service.backtester import Backtester, Timer
 from graphmatch.engine import Engine
+from graphmatch.explain.conditions import conditions
 from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.lint import Linter
 from semantic.errors import GraphMatchError, SubscriptionError
@@ -182,7 +182,8 @@ def backtest(
     """
     backtester = backtester or Backtester(engine)
     scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
-    parts = conditions(engine.parser.query(_QUERY, query), engine.ontology.prefixes)
+    parsed = engine.parser.query(_QUERY, query)
+    parts = {one.text: one.without for one in conditions(parsed, engine.ontology.prefixes)}
     with backtester.subscribed([(_QUERY, query), *parts.items()]) as (engine, refused):
         if _QUERY in refused:
             raise SubscriptionError(refused[_QUERY])

@@ -142,7 +142,9 @@ def default_name(definition: Mapping[str, Any]) -> str:
     """Return the default name of a valid subscription: its topics and words."""
     if definition.keys() & {"query", "where"}:
         return "subscription"
-    return (_one_line(Topics.of_row(definition, Place("subscription")).name) or "subscription")[:200]
+    return (_one_line(Topics.of_row(definition, Place("subscription")).name) or "subscription")[
+        :200
+    ]
 
 
 # -- times --------------------------------------------------------------------------------------
