@@ -70,9 +70,7 @@ def subscribe_files(
         on_problem(replace(error.problem, where=replace(places[id], item=id)))
 
 
-def subscribe_topics(
-    engine: Engine, topics: Topics, id: str | None = None, comment: str = ""
-) -> None:
+def subscribe_topics(engine: Engine, topics: Topics, id: str | None = None) -> None:
     """Add a subscription by topics and words.
 
     Parameters
@@ -95,7 +93,7 @@ def subscribe_topics(
     ['Food and soup']
     """
     query = topics.query(known_concepts(engine.ontology))
-    engine.subscribe(engine.parser.parse(id or topics.name, query, comment))
+    engine.subscribe(engine.parser.parse(id or topics.name, query))
 
 
 def read_subscriptions(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain, count
 
@@ -74,7 +74,7 @@ LCASE(STR(?category1)) = "drink") }
     words: tuple[str, ...] = ()
     not_topics: tuple[str, ...] = ()
     not_words: tuple[str, ...] = ()
-    any_of: bool = False
+    any_of: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Raise `TypeError` for a string instead of a tuple: its characters would become topics."""
@@ -166,15 +166,10 @@ LCASE(STR(?category1)) = "drink") }
                 for constants in [[*chain(*found)]] if merged and found else found:
                     yield _group(kind, constants, next(numbers))
 
-        wanted = groups(self.topics, self.words, merged=self.any_of)
-        lines = [
-            "?item a rss:item .",
-            ("\n  UNION " if self.any_of else "\n  ").join(wanted),
-            *(
-                f"FILTER NOT EXISTS {group}"
-                for group in groups(self.not_topics, self.not_words, merged=False)
-            ),
-        ]
+        joint = "\n  UNION " if self.any_of else "\n  "
+        wanted = joint.join(groups(self.topics, self.words, merged=self.any_of))
+        unwanted = groups(self.not_topics, self.not_words, merged=False)
+        lines = ["?item a rss:item .", wanted, *(f"FILTER NOT EXISTS {one}" for one in unwanted)]
         return "SELECT DISTINCT ?item WHERE {\n  " + "\n  ".join(lines) + "\n}"
 
 

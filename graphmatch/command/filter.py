@@ -70,25 +70,16 @@ def run(
     with Session(verbosity) as session:
         form = _form(result_options)
         check(input_options)
-        subscriptions, known = subscription_options.subscriptions or (), engine_options.files or ()
-        read = (
+        inputs: list[str | Path | None] = [
             *(input_options.publications or ()),
             *(input_options.events or ()),
-            *subscriptions,
-            *known,
-        )
-        code = (name.rpartition(":")[0] for name in engine_options.operators or ())
-        more = (
-            engine_options.saved,
-            engine_options.ontology_options.imports,
-            config,
-            *filter(None, code),
-        )
-        inputs = [one for one in (*read, *more) if one is not None]
+            *(subscription_options.subscriptions or ()),
+            *(engine_options.files or ()),
+            *(name.rpartition(":")[0] for name in engine_options.operators or ()),
+            *(engine_options.saved, engine_options.ontology_options.imports, config),
+        ]
         _refuse_inputs("--seen", result_options.seen, inputs)
-        _refuse_inputs(
-            "--output", result_options.output, [*inputs, *filter(None, [result_options.seen])]
-        )
+        _refuse_inputs("--output", result_options.output, [*inputs, result_options.seen])
         engine = session.engine(engine_options)
         session.take_in(engine, subscription_options)
         if not len(engine):
@@ -103,11 +94,11 @@ def run(
         return session.status
 
 
-def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path]) -> None:
+def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path | None]) -> None:
     """Raise `InputError` if an option's file is an input, or in a folder of inputs."""
     if path is None or is_special(path):
         return
-    for name in inputs:
+    for name in filter(None, inputs):
         for file in files_in("/dev/stdin" if name == "-" else name, lambda _: None):
             if realpath(file) == realpath(path):
                 what = f"{option} names a file that is also an input, {file}"

@@ -24,8 +24,8 @@ from semantic.errors import GraphMatchError, plural
 from semantic.publication import Publication
 from semantic.vocabulary import TYPE
 
-MAX_SUBSCRIPTIONS, MAX_CONDITIONS, MAX_ITEMS = 100, 5, 3
-"""Maximum numbers of subscriptions, of conditions of one, and of publications of a condition."""
+MAX_SUBSCRIPTIONS, MAX_ITEMS = 100, 3
+"""Maximum numbers of subscriptions, and of listed publications of a condition."""
 MAX_SECONDS = 60.0
 """Time limit of matching without conditions."""
 
@@ -56,14 +56,13 @@ class NearMisses:
         self._relaxed.subscribe_many((k, one.without) for k, (_, one) in self._conditions.items())
         self._counts = Counter[str]()
         self._listed: defaultdict[str, list[Publication]] = defaultdict(list)
-        self._examined, self._skipped = 0, 0
+        self._skipped = 0
 
     def add(self, report: MatchReport) -> None:
         """Match the publication of a report without each condition, if there is time."""
         if perf_counter() > self._until:
             self._skipped += 1
             return
-        self._examined += 1
         publication, matched = report.read(), frozenset(report.subscriptions)
         for key in self._relaxed.match(publication).subscriptions:
             if self._conditions[key][0] not in matched:
@@ -72,22 +71,20 @@ class NearMisses:
                     self._listed[key].append(publication)
 
     def lines(self) -> Iterator[Text]:
-        """Yield the near misses of each subscription, those of the most frequent condition first."""
+        """Yield the near misses of each subscription, by condition, the most frequent one first."""
         keys: defaultdict[str, list[str]] = defaultdict(list)
         for key, _ in self._counts.most_common():
             keys[self._conditions[key][0]].append(key)
         for id, found in keys.items():
             yield styled("near misses of ", (id, "green"))
-            for key in found[:MAX_CONDITIONS]:
+            for key in found:
                 yield from self._of_condition(key)
-            if len(found) > MAX_CONDITIONS:
-                yield styled(f"  … and {plural(len(found) - MAX_CONDITIONS, 'condition')} more")
         if not keys:
             yield styled("no near misses")
         if self._skipped:
-            yield styled(f"only the first {plural(self._examined, 'publication')} were examined")
+            yield styled(f"not examined for lack of time: {plural(self._skipped, 'publication')}")
         if (left := len(self._engine) - MAX_SUBSCRIPTIONS) > 0:
-            yield styled(f"{plural(left, 'subscription')} after the first were not examined")
+            yield styled(f"not examined: {plural(left, 'subscription')}, the last")
 
     def _of_condition(self, key: str) -> Iterator[Text]:
         (id, condition), count = self._conditions[key], self._counts[key]

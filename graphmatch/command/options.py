@@ -197,8 +197,7 @@ class TopicOptions:
         '"A or B"; without an ontology, items with this category; repeatable.',
     )
     word: list[str] | None = option(
-        None,
-        'Items with the word or phrase, or "A or B", in title, description or content; repeatable.',
+        None, 'Items whose title or text has the word or phrase, or "A or B"; repeatable.'
     )
     not_topic: list[str] | None = option(
         None, "Leave out items on the topic or a narrower one; repeatable."
@@ -243,9 +242,7 @@ class ResultOptions:
     output: Path | None = option(
         None, "File to write, which the run replaces at its end.", metavar="FILE"
     )
-    explain_misses: bool = option(
-        False, "Also show items that one condition less would have brought, at most 60 s."
-    )
+    explain_misses: bool = option(False, "Also show the items that one condition less would bring.")
     since: Since | None = option(
         None, "Leave out older items.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise
 from typing import TypeAlias
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, Variable
 
 from graphmatch import _native
 from graphmatch.explain.evidence import tests_of
@@ -27,7 +27,7 @@ from graphmatch.subscription import Query, SubscriptionParser
 from semantic.annotation.words import WORDS
 from semantic.branch import Branch, Comparison, TextTest
 from semantic.errors import SubscriptionError
-from semantic.terms import Term, compact
+from semantic.terms import Node, Term, compact
 from semantic.values import ComparisonOperator
 from semantic.vocabulary import DC, DCTERMS, PREFIXES
 
@@ -37,7 +37,7 @@ MAX_CONDITIONS = 12
 _TERM = re.compile(r'"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?|<[^<>\s]*>')
 _TOKEN = re.compile(rf'{_TERM.pattern}|[^\s(){{}}<>"]+|\S')
 _Tokens: TypeAlias = Sequence[re.Match[str]]
-_KINDS = {DCTERMS["subject"]: "topic", DC["subject"]: "category", WORDS: "word"}
+_KINDS: Mapping[Node, str] = {DCTERMS["subject"]: "topic", DC["subject"]: "category", WORDS: "word"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,17 @@ class Condition:
         if len(branches) != 1 or len(branches[0].patterns) != 1:
             return self.text
         [pattern], filters = branches[0].patterns, branches[0].filters
-        values = [] if filters else [pattern.object]
+        values: list[Term] = []
+        if not (filters or isinstance(pattern.object, Variable)):
+            values.append(pattern.object)
         for test in (test for filter_ in filters for test in tests_of(filter_)):
             match test:
                 case Comparison(_, ComparisonOperator.EQ, value) | TextTest(_, _, value):
                     values.append(value)
                 case _:
                     return self.text
-        if (kind := _KINDS.get(pattern.predicate)) is None:
+        kind = _KINDS.get(pattern.predicate)
+        if kind is None or not values:
             return self.text
         names = (f"“{v.value.strip()}”" if isinstance(v, Literal) else show(v) for v in values)
         return f"{'not ' if self.excludes else ''}the {kind} {' or '.join(names)}"

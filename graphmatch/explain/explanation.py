@@ -7,18 +7,16 @@ serves a person who asks about one pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.conditions import conditions
+from graphmatch.explain.conditions import Condition, conditions
 from graphmatch.explain.evidence import Evidence, evidence, first, proofs
 from graphmatch.explain.index_plan import SUSPENDED, IndexPlan
 from graphmatch.explain.near_miss import NearMiss, NearMissFinder, Wording
 from graphmatch.explain.provenance import Provenance
 from graphmatch.report import Match, shorten
-from graphmatch.subscription import Subscription
 from semantic import html
 from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
@@ -131,49 +129,31 @@ def explain(
     if plan.suspended:
         return replace(blank, failure=SUSPENDED)
     nearest = NearMissFinder(evaluation, provenance)
-    failures = [_failure(b, evaluation, nearest, Wording(b, prefixes)) for b in branches]
+    excluding = [c for c in conditions(plan.subscription.query, prefixes) if c.excludes]
+    failures = [_failure(branch, excluding, nearest) for branch in branches]
     found = [failed for failed in failures if failed is not None]
     if len(found) < len(failures) or not found:
-        if excluded := _exclusion(plan.subscription, evaluation, provenance):
-            return replace(blank, failure=excluded[0], nearest=excluded[1])
-        held = (
-            tuple(proofs(branch, {}, evaluation, provenance))
-            for branch, failed in zip(branches, failures, strict=True)
-            if failed is None
-        )
         why = "; ".join(plan.residual or plan.subscription.remainder)
         text = "the indexed part of the query matches, but the whole query has no solution"
-        text += f"; not indexed: {why}"
-        return replace(blank, failure=text, held=next(held, ()))
-    text, misses, before = found[0]
-    if len(found) > 1:
-        text += f" (each of the other {len(found) - 1} branches fails, too)"
-    held_ = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
-    return replace(blank, failure=text, nearest=misses, held=held_)
-
-
-def _exclusion(
-    subscription: Subscription, evaluation: Evaluation, provenance: Provenance
-) -> tuple[str, tuple[NearMiss, ...]] | None:
-    """Return a ``NOT EXISTS`` or ``MINUS`` that excludes a solution, and the triples it finds."""
-    excluding = (c for c in conditions(subscription.query, provenance.prefixes) if c.excludes)
-    for condition, branch in product(excluding, subscription.branches):
-        for excluded in condition.branches:
-            both = Branch(branch.patterns + excluded.patterns, branch.filters + excluded.filters)
-            proof = tuple(proofs(both, {}, evaluation, provenance))
-            found = proof[len(branch.patterns) : len(both.patterns)]
-            if misses := tuple(NearMiss(e.triple, "; ".join(e.reasons)) for e in found if e.triple):
-                return f"excluded by {condition.describe(provenance.write)}", misses
-    return None
+        text, misses = f"{text}; not indexed: {why}", ()
+        before = next((b for b, failed in zip(branches, failures, strict=True) if not failed), None)
+    else:
+        text, misses, before = found[0]
+        if len(found) > 1:
+            text += f" (each of the other {len(found) - 1} branches fails, too)"
+    held = tuple(proofs(before, {}, evaluation, provenance)) if before and before.patterns else ()
+    return replace(blank, failure=text, nearest=misses, held=held)
 
 
 def _failure(
-    branch: Branch, evaluation: Evaluation, nearest: NearMissFinder, words: Wording
+    branch: Branch, excluding: Sequence[Condition], nearest: NearMissFinder
 ) -> tuple[str, tuple[NearMiss, ...], Branch] | None:
     """Return the first failed condition of a branch, its near misses, and the conditions before it.
 
-    Return ``None`` if the branch has a solution.
+    Conditions in `excluding` come last. Return ``None`` if none fails.
     """
+    evaluation, provenance = nearest.evaluation, nearest.provenance
+    words = Wording(branch, provenance.prefixes)
     for number, pattern in enumerate(branch.patterns):
         before = branch.patterns[:number]
         if first(evaluation, Branch((pattern,))) is None:
@@ -181,33 +161,18 @@ def _failure(
             text = f"{text} is not true" if words.of_attributes else f"no triple matches {text}"
             return text, nearest.to_pattern(pattern), Branch(before)
         if first(evaluation, Branch((*before, pattern))) is None:
-            text, misses = _not_together(pattern, before, evaluation, nearest, words)
-            return text, misses, Branch(before)
+            return nearest.apart(pattern, before, words), (), Branch(before)
     for number, filter_ in enumerate(branch.filters):
         met = Branch(branch.patterns, branch.filters[:number])
         if first(evaluation, Branch(branch.patterns, branch.filters[: number + 1])) is None:
-            near = list(nearest.to_filter(met, filter_))
-            value = f"{words.variable(filter_.variable)} is {words.term(near[0][0])}"
-            text = f"{words.filter(filter_)} is not true: {value}"
-            return text, tuple(miss for _, miss in near), met
+            value, near = nearest.to_filter(met, filter_)
+            shown = f"{words.variable(filter_.variable)} is {words.term(value)}"
+            return f"{words.filter(filter_)} is not true: {shown}", near, met
+    for condition in excluding:
+        for excluded in condition.branches:
+            both = Branch(branch.patterns + excluded.patterns, branch.filters + excluded.filters)
+            proof = tuple(proofs(both, {}, evaluation, provenance))
+            found = proof[len(branch.patterns) : len(both.patterns)]
+            if near := tuple(NearMiss(e.triple, "; ".join(e.reasons)) for e in found if e.triple):
+                return f"excluded by {condition.describe(provenance.write)}", near, branch
     return None
-
-
-def _not_together(
-    pattern: TriplePattern,
-    before: tuple[TriplePattern, ...],
-    evaluation: Evaluation,
-    nearest: NearMissFinder,
-    words: Wording,
-) -> tuple[str, tuple[NearMiss, ...]]:
-    """Describe why a pattern matches, but not together with the patterns `before` it.
-
-    Also return the near misses: triples of both patterns, if two of them exclude each other.
-    """
-    met = f"{words.pattern(pattern)} matches, but not together with"
-    for other in before:
-        if first(evaluation, Branch((other, pattern))) is None:
-            apart = nearest.apart(pattern, other, words)
-            text = f"{met} {words.pattern(other)}: {apart}"
-            return text, nearest.of_join(pattern, other)
-    return f"{met} all of {words.conjunction(before)}", ()

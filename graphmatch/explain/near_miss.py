@@ -2,8 +2,8 @@
 
 For a triple pattern, these are the triples that share the most terms with it. Ties are broken by
 the number of is-a links between the objects. For a filter, they are the values nearest to its
-constant. The distance of two numbers, times or quantities is exact if both are exact. The distance
-of a term and a class is the number of links between them through their nearest common ancestor.
+constant: numbers, times and quantities by their difference, a term and a class by the number of
+links between them through their nearest common ancestor.
 
 Cost: one pass over the triples, or over the first 1,000 solutions.
 
@@ -15,19 +15,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
 from fractions import Fraction
-from itertools import chain, islice, zip_longest
+from itertools import islice
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from graphmatch._native import Evaluation
-from graphmatch.explain.evidence import LOOKED_AT, in_ntriples, instance, solutions
+from graphmatch.explain.evidence import LOOKED_AT, first, in_ntriples, instance, solutions
 from graphmatch.explain.provenance import Provenance
-from semantic.attributes.names import attribute, isa_name_of, name_of, steps
+from semantic.attributes.names import attribute, isa_name_of, name_of
 from semantic.branch import (
     AnyOf,
     Branch,
@@ -35,12 +33,9 @@ from semantic.branch import (
     Filter,
     TaxonomyOperator,
     TaxonomyTest,
-    TermPart,
-    TextTest,
     TriplePattern,
     Unequal,
 )
-from semantic.filter_evaluation import folded, text_of
 from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term, Triple, compact
 from semantic.values import ComparisonOperator, Instant, Number, Quantity, compare, value_of
@@ -48,7 +43,6 @@ from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
 MAX_NEAR_MISSES = 3
 """Maximum number of near misses, and of values in one of them, to show."""
-_DAY = 86_400
 _ABOVE_ALL = tuple(namespace.iri for namespace in (OWL, RDF, RDFS, SKOS))
 """Namespaces with classes above nearly all terms, which are useless as common ancestors."""
 
@@ -77,11 +71,22 @@ class NearMiss:
         return {"triple": triple, "because": reasons, "but": self.why or None}
 
 
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """The distance of a term from a condition, infinite if unknown, and its description, if any."""
+
+    distance: Fraction | float
+    why: str = ""
+
+
+UNKNOWN = Miss(math.inf)
+
+
 class NearMissFinder:
     """Finds the triples and values of one publication that are closest to a failed condition."""
 
     def __init__(self, evaluation: Evaluation, provenance: Provenance) -> None:
-        self._evaluation, self._provenance = evaluation, provenance
+        self.evaluation, self.provenance = evaluation, provenance
         self._distances = Distances(provenance.ontology, provenance.links, provenance.language)
 
     # -- patterns ---------------------------------------------------------------------------
@@ -89,163 +94,125 @@ class NearMissFinder:
     def to_pattern(self, pattern: TriplePattern) -> tuple[NearMiss, ...]:
         """Return the triples that share the most terms with a pattern without matches, best first.
 
-        If the pattern tests the class of an attribute, return the attribute's values instead. If no
-        triple shares a term with the pattern of an attribute, return similar attributes.
+        If the pattern tests the class of an attribute, return the attribute's values instead.
         """
         if (name := isa_name_of(pattern.predicate)) is not None:
             return self._to_class(pattern, name)
-        publication = self._provenance.publication
+        publication = self.provenance.publication
         triples = publication.visible_to_all
         # Only a pattern that names an attribute can match the triples of derived attributes.
         if name_of(pattern.predicate) is not None:
             triples = publication.triples
         sharing = {t: sum(map(operator.eq, pattern, t)) for t in triples}
         most = max(sharing.values(), default=0)
-        if not most and (name := name_of(pattern.predicate)) is not None:
-            return self._to_attribute(name)
-        found = self._without_derived(
-            [t for t, shared in sharing.items() if shared and shared == most]
-        )
-        rest = [t for t, shared in sharing.items() if 0 < shared < most]
-        misses = [(triple, self._object_miss(pattern, triple)) for triple in found]
-        misses.sort(key=lambda each: _rank(each[1]))
-        more = [(triple, None) for triple in sorted(rest, key=lambda t: -sharing[t])]
-        return tuple(self._near(t, miss) for t, miss in [*misses, *more][:MAX_NEAR_MISSES])
+        found = self._without_derived([t for t in triples if most and sharing[t] == most])
+        return self._nearest((triple, self._object_miss(pattern, triple)) for triple in found)
+
+    def _nearest(self, misses: Iterable[tuple[Triple, Miss]]) -> tuple[NearMiss, ...]:
+        """Return the near misses with the smallest distances."""
+        best = sorted(misses, key=lambda each: each[1].distance)[:MAX_NEAR_MISSES]
+        return tuple(NearMiss(t, miss.why, tuple(self.provenance.reasons(t))) for t, miss in best)
 
     def _without_derived(self, triples: Sequence[Triple]) -> list[Triple]:
         """Return the triples without those that were derived from another one of them."""
         chosen = frozenset(triples)
-        return [t for t in triples if not chosen.intersection(self._provenance.sources(t))]
+        return [t for t in triples if not chosen.intersection(self.provenance.sources(t))]
 
-    def _object_miss(self, pattern: TriplePattern, triple: Triple) -> Miss | None:
+    def _object_miss(self, pattern: TriplePattern, triple: Triple) -> Miss:
         """Return how far a triple's object is from a pattern's, if only the objects differ.
 
-        Return ``None`` if other terms differ too, or if the distance is unknown.
+        The distance is unknown if other terms differ too.
         """
         wanted, given = pattern.object, triple[2]
         if isinstance(wanted, Variable) or wanted == given or pattern.predicate != triple[1]:
-            return None
+            return UNKNOWN
         if not isinstance(pattern.subject, Variable) and pattern.subject != triple[0]:
-            return None
+            return UNKNOWN
         if isinstance(wanted, Literal):
             return self._texts(wanted, given)
-        if isinstance(given, Literal | BlankNode) and given not in self._provenance.links:
-            return None
-        if not self._provenance.ontology.parents(wanted) + self._provenance.ontology.children(
-            wanted
-        ):
-            return None
+        if isinstance(given, Literal | BlankNode) and given not in self.provenance.links:
+            return UNKNOWN
+        known = self.provenance.ontology
+        if not (known.parents(wanted) or known.children(wanted)):
+            return UNKNOWN
         return self._distances.not_below(given, wanted)
 
-    def _texts(self, wanted: Literal, given: Term) -> Miss | None:
-        """Return why a literal like the wanted one does not match; ``None`` if it is not alike."""
+    def _texts(self, wanted: Literal, given: Term) -> Miss:
+        """Return why a literal does not match, if it is like the wanted one."""
         if not isinstance(given, Literal):
-            return None
+            return UNKNOWN
         if compare(given, ComparisonOperator.EQ, wanted):
             return Miss(0, "the values are equal, but a pattern needs the same term")
         if wanted.value == given.value:
             return Miss(0, "the strings are equal, but not their languages or datatypes")
         if wanted.value.casefold() == given.value.casefold():
             return Miss(1, "the strings differ only in upper and lower case")
-        return None
+        return UNKNOWN
 
     def _to_class(self, pattern: TriplePattern, name: str) -> tuple[NearMiss, ...]:
         """Return the triples of the attribute `name` whose values are closest to a pattern's class.
 
         If there are none, return ``rdf:type`` triples.
         """
-        triples, wanted = self._provenance.publication.triples, pattern.object
-        found = [t for t in triples if t[1] == attribute(name)] or [
-            t for t in triples if t[1] == TYPE
-        ]
+        triples, wanted = self.provenance.publication.triples, pattern.object
+        valued = [t for t in triples if t[1] == attribute(name)]
+        found = valued or [t for t in triples if t[1] == TYPE]
         if isinstance(wanted, Variable):
-            return tuple(self._near(t, None) for t in found[:MAX_NEAR_MISSES])
-        misses = [(t, self._class_miss(t[2], wanted)) for t in self._without_derived(found)]
-        misses.sort(key=lambda each: _rank(each[1]))
-        return tuple(self._near(t, miss) for t, miss in misses[:MAX_NEAR_MISSES])
+            return self._nearest((t, UNKNOWN) for t in found)
+        stated = self._without_derived(found)
+        return self._nearest((t, self._class_miss(t[2], wanted)) for t in stated)
 
-    def _class_miss(self, value: Term, wanted: Term) -> Miss | None:
-        classes = self._provenance.classes_called(value) if isinstance(value, Literal) else (value,)
+    def _class_miss(self, value: Term, wanted: Term) -> Miss:
+        classes = self.provenance.classes_called(value) if isinstance(value, Literal) else (value,)
         misses = [self._distances.not_below(each, wanted) for each in classes]
-        if not misses:
-            return Miss(math.inf, f"no class or concept is called {value}")
-        return min(misses, key=_rank)
-
-    def _to_attribute(self, name: str) -> tuple[NearMiss, ...]:
-        """Return triples of the attributes whose names share the most steps with `name`."""
-        asked = frozenset(steps(name))
-        shared = {
-            triple: len(asked.intersection(steps(own)))
-            for triple in self._provenance.publication.triples
-            if (own := name_of(triple[1])) is not None
-        }
-        close = sorted((t for t, count in shared.items() if count), key=lambda t: -shared[t])
-        return tuple(self._near(triple, None) for triple in close[:MAX_NEAR_MISSES])
+        unnamed = Miss(math.inf, f"no class or concept is called {value}")
+        return min(misses, key=lambda miss: miss.distance, default=unnamed)
 
     # -- filters ----------------------------------------------------------------------------
 
-    def to_filter(self, branch: Branch, filter_: Filter) -> Iterator[tuple[Term, NearMiss]]:
-        """Yield the values that are closest to passing a filter, each with a triple that has it.
+    def to_filter(self, branch: Branch, filter_: Filter) -> tuple[Term, tuple[NearMiss, ...]]:
+        """Return the value closest to passing a filter, and triples that have the closest values.
 
         The values are those of the filter's variable in the solutions of `branch`.
         """
         name = filter_.variable.value
+        binding = next(p for p in branch.patterns if filter_.variable in p.variables)
         values: dict[Term, Triple] = {}
-        for solution in solutions(self._evaluation, branch, None, LOOKED_AT):
-            if solution[name] not in values:
-                binding = next(p for p in branch.patterns if filter_.variable in p.variables)
-                values[solution[name]] = instance(binding, solution)
-        misses = [(value, self._distances.miss(filter_, value)) for value in values]
-        misses.sort(key=lambda each: _rank(each[1]))
-        for value, miss in misses[:MAX_NEAR_MISSES]:
-            yield value, self._near(values[value], miss)
+        for solution in solutions(self.evaluation, branch, None, LOOKED_AT):
+            values.setdefault(solution[name], instance(binding, solution))
+        misses = {value: self._distances.miss(filter_, value) for value in values}
+        nearest = min(values, key=lambda value: misses[value].distance)
+        return nearest, self._nearest((values[value], miss) for value, miss in misses.items())
 
     # -- joins ------------------------------------------------------------------------------
 
-    def of_join(self, pattern: TriplePattern, other: TriplePattern) -> tuple[NearMiss, ...]:
-        """Return some triples that match each of two patterns which do not match together."""
-        found = (self._meeting(p, MAX_NEAR_MISSES - 1) for p in (pattern, other))
-        triples = chain.from_iterable(zip_longest(*found))
-        return tuple(self._near(t, None) for t in triples if t is not None)[:MAX_NEAR_MISSES]
+    def apart(self, pattern: TriplePattern, before: Sequence[TriplePattern], words: Wording) -> str:
+        """Return why a pattern matches, but not together with the patterns `before` it.
 
-    def _meeting(self, pattern: TriplePattern, most: int) -> list[Triple]:
-        found = solutions(self._evaluation, Branch((pattern,)), None, most)
-        return [instance(pattern, solution) for solution in found]
-
-    def apart(self, pattern: TriplePattern, other: TriplePattern, words: Wording) -> str:
-        """Return why two patterns do not match together: a variable without a common value."""
+        If it excludes one of them, name a variable without a common value.
+        """
+        met = f"{words.pattern(pattern)} matches, but not together with"
+        apart = (o for o in before if first(self.evaluation, Branch((o, pattern))) is None)
+        if (other := next(apart, None)) is None:
+            return f"{met} all of {words.conjunction(before)}"
+        met = f"{met} {words.pattern(other)}:"
         for variable in sorted(pattern.variables & other.variables, key=str):
             one, two = (self._values(p, variable) for p in (pattern, other))
             if not one.keys() & two.keys():
                 here, there = _some(one, words), _some(two, words)
-                return f"{words.variable(variable)} is {here} in the first, {there} in the second"
-        return "no two triples have the same values of all shared variables"
+                shown = words.variable(variable)
+                return f"{met} {shown} is {here} in the first, {there} in the second"
+        return f"{met} no two triples have the same values of all shared variables"
 
     def _values(self, pattern: TriplePattern, variable: Variable) -> dict[Term, None]:
-        found = solutions(self._evaluation, Branch((pattern,)))
+        found = solutions(self.evaluation, Branch((pattern,)))
         return dict.fromkeys(solution[variable.value] for solution in found)
-
-    def _near(self, triple: Triple, miss: Miss | None) -> NearMiss:
-        reasons = tuple(self._provenance.reasons(triple))
-        return NearMiss(triple, miss.why if miss is not None else "", reasons)
-
-
-def _rank(miss: Miss | None) -> Fraction | float:
-    return math.inf if miss is None else miss.distance
 
 
 def _some(values: dict[Term, None], words: Wording) -> str:
     shown = [words.term(value) for value in islice(values, MAX_NEAR_MISSES)]
     more = f" or {len(values) - MAX_NEAR_MISSES:,} more" if len(values) > MAX_NEAR_MISSES else ""
     return " or ".join(shown) + more
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """The distance of a term from a condition, infinite if unknown, and its description."""
-
-    distance: Fraction | float
-    why: str
 
 
 class Distances:
@@ -259,8 +226,8 @@ class Distances:
     >>> from semantic.ontology.ontology import Ontology
     >>> distances = Distances(Ontology(), {})
     >>> at_most = Comparison(Variable("x"), ComparisonOperator.LE, Literal(400))
-    >>> distances.miss(at_most, Literal(412)).why
-    '412 is above 400 by 12'
+    >>> distances.miss(at_most, Literal(412))
+    Miss(distance=Fraction(12, 1), why='')
     """
 
     def __init__(self, ontology: Ontology, links: Links, language: str = "en") -> None:
@@ -270,63 +237,16 @@ class Distances:
         """Return how far a term is from passing a filter that is false for it."""
         match filter_:
             case AnyOf(_, tests):
-                misses = sorted((self.miss(test, term) for test in tests), key=_rank)
-                shown = dict.fromkeys(miss.why for miss in misses[:MAX_NEAR_MISSES])
-                more = (
-                    f"; and {len(misses) - MAX_NEAR_MISSES} more"
-                    if len(misses) > MAX_NEAR_MISSES
-                    else ""
-                )
-                return Miss(misses[0].distance if misses else math.inf, "; ".join(shown) + more)
-            case Comparison(_, operator, constant):
-                return self._compared(term, operator, constant)
-            case Unequal(_, constant):
-                return Miss(math.inf, self._not_unequal(term, constant))
+                misses = [self.miss(test, term) for test in tests]
+                return min(misses, key=lambda miss: miss.distance)
+            case Comparison(_, _, constant):
+                return Miss(_difference(term, constant))
             case TaxonomyTest(_, operator, concept):
                 return self._unrelated(term, operator, concept)
-            case TextTest():
-                return self._text(filter_, term)
-
-    # -- numbers and other values -----------------------------------------------------------
-
-    def _compared(
-        self, term: Term, operator: ComparisonOperator, constant: NamedNode | Literal
-    ) -> Miss:
-        shown, bound = self._write(term), self._write(constant)
-        value = value_of(term) if isinstance(term, Literal) else None
-        wanted = value_of(constant) if isinstance(constant, Literal) else None
-        between = _between(value, wanted)
-        if between is None:
-            if (
-                isinstance(value, str)
-                and isinstance(wanted, str)
-                and operator is not ComparisonOperator.EQ
-            ):
-                where = "after" if value > wanted else "before" if value < wanted else "not beside"
-                return Miss(math.inf, f"{shown} comes {where} {bound}")
-            if value is None or wanted is None or type(value) is type(wanted):
-                return Miss(math.inf, f"{shown} is not {bound}")
-            return Miss(math.inf, f"{shown} cannot be compared with {bound}")
-        distance, amount = between
-        if not distance:
-            return Miss(distance, f"{bound} itself is excluded")
-        if operator is ComparisonOperator.EQ:
-            return Miss(distance, f"{shown} differs from {bound} by {amount}")
-        where = "above" if operator in (ComparisonOperator.LT, ComparisonOperator.LE) else "below"
-        return Miss(distance, f"{shown} is {where} {bound} by {amount}")
-
-    def _not_unequal(self, term: Term, constant: NamedNode | Literal) -> str:
-        shown, bound = self._write(term), self._write(constant)
-        return f"it is {bound}" if shown == bound else f"{shown} may be equal to {bound}"
+        return UNKNOWN
 
     def _shown(self, term: Term) -> str:
         return self._ontology.shown_names.shown(term, self._language)
-
-    def _write(self, term: Term) -> str:
-        """Return the value of a number, date etc., or the label and IRI of another term."""
-        if isinstance(term, Literal) and not isinstance(value_of(term), str | None):
-            return term.value
-        return self._shown(term)
 
     # -- taxonomies -------------------------------------------------------------------------
 
@@ -375,52 +295,24 @@ class Distances:
                     queue.append(parent)
         return steps
 
-    # -- text -------------------------------------------------------------------------------
-
-    def _text(self, test: TextTest, term: Term) -> Miss:
-        found = text_of(term, test.view)
-        if found is None:
-            return Miss(math.inf, f"{self._shown(term)} is not a string")
-        kind = "language" if test.view is TermPart.LANG else "text"
-        text, language = found
-        return Miss(0, f"the {kind} is {Literal(folded(text, test.folding), language=language)}")
-
 
 def _is_above_all(term: Term) -> bool:
     return isinstance(term, NamedNode) and term.value.startswith(_ABOVE_ALL)
 
 
-def _between(value: object, wanted: object) -> tuple[Fraction | float, str] | None:
-    """Return the distance of two values as number and text; ``None`` without a common scale."""
-    match value, wanted:
-        case Number(one), Number(other):
-            if not (math.isfinite(one) and math.isfinite(other)):
-                return None
-            exact = isinstance(one, Decimal) and isinstance(other, Decimal)
-            distance = abs(Fraction(one) - Fraction(other))
-            return distance, _amount(distance, exact=exact)
-        case Instant(), Instant() if value.kind == wanted.kind and value.zoned == wanted.zoned:
-            distance = abs(Fraction(value.seconds) - Fraction(wanted.seconds))
-            return distance, _time(distance)
+def _difference(term: Term, constant: NamedNode | Literal) -> Fraction | float:
+    """Return the distance of two values, infinite without a common scale."""
+    if not (isinstance(term, Literal) and isinstance(constant, Literal)):
+        return math.inf
+    match value_of(term), value_of(constant):
+        case Number(one), Number(other) if math.isfinite(one) and math.isfinite(other):
+            return abs(Fraction(one) - Fraction(other))
+        case Instant() as time, Instant() as bound:
+            if (time.kind, time.zoned) == (bound.kind, bound.zoned):
+                return abs(Fraction(time.seconds) - Fraction(bound.seconds))
         case Quantity(one, unit), Quantity(other, same) if unit == same:
-            distance = abs(one - other)
-            return distance, f"{_amount(distance, exact=True)} {unit}"
-    return None
-
-
-def _amount(number: Fraction, *, exact: bool) -> str:
-    """Return a number as text, with six significant digits if it is an inexact fraction."""
-    if number.denominator == 1:
-        return str(number.numerator)
-    quotient = Decimal(number.numerator) / Decimal(number.denominator)
-    return format(quotient.normalize(), "f") if exact else f"{float(number):.6g}"
-
-
-def _time(seconds: Fraction) -> str:
-    days, rest = divmod(seconds, _DAY)
-    if not rest:
-        return f"{days} day" if days == 1 else f"{days} days"
-    return f"{'' if not days else f'{days} d '}{timedelta(seconds=float(rest))}"
+            return abs(one - other)
+    return math.inf
 
 
 class Wording:

@@ -104,7 +104,7 @@ class Provenance:
             triple = origin[1]
         is_stated = triple in self._rooted or triple in self._found or triple in self._mapped
         if not is_stated and (measured := self._measured.get(triple)) is not None:
-            steps.append(self._conversion(measured, triple))
+            steps.append(f"{self.write(measured[2])} is {self.write(triple[2])} in base units")
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} adds it")
@@ -141,15 +141,6 @@ class Provenance:
         if form == LabelForm.INFLECTED:
             return f"“{text}” in {where} names {name}, as a form of {label}"
         return f"“{text}” in {where} contains {label}, which names {name}"
-
-    def _conversion(self, measured: Triple, triple: Triple) -> str:
-        """Describe the conversion of a quantity to base units."""
-        before, after = self.write(measured[2]), self.write(triple[2])
-        if isinstance(measured[2], Literal) and is_text(measured[2]):
-            return f"{before} is converted to {after}"
-        if isinstance(measured[2], Literal):
-            return f"{before} is {after} in base units"
-        return f"{before} is a quantity, and {after} in base units"
 
     def _steps(self, rule: str, parent: Triple, triple: Triple) -> Iterator[str]:
         """Yield the reasons why a rule derived `triple` from `parent`, the last step first."""
