@@ -93,7 +93,7 @@ class NearMisses:
         yield styled(f"  {plural(count, 'more match', 'more matches')} without: {text}")
         for publication in self._listed[key]:
             yield styled(f"      {shorten(described(publication).title or publication.id, TITLE)}")
-            if condition.excludes or text == condition.text:  # A topic or word needs no reason.
+            if condition.excludes:
                 with suppress(GraphMatchError):
                     explanation = self._engine.explain(id, publication, language)
                     yield from (
@@ -106,4 +106,4 @@ class NearMisses:
 
 
 def _is_type(condition: Condition) -> bool:
-    return all(p.predicate == TYPE for branch in condition.branches for p in branch.patterns)
+    return {p.predicate for branch in condition.branches for p in branch.patterns} == {TYPE}

@@ -324,7 +324,7 @@ def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.Mon
     assert reasons["topic"] == [
         "“soups” in rss:title names <http://example.org/Soup>, as a form of “soup”"
     ]
-    assert reasons["words"] == ["these are the words of rss:title"]
+    assert reasons["words"] == ["“soups” is in rss:title"]
     engine.unsubscribe("class")
     engine.replace("join", "ASK { ?x a ?y }")
     other = [(EX["Laptop"], SUBCLASS, EX["Toy"]), (soup, SAME_AS, EX["Broth"])]

@@ -9,14 +9,15 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
+from graphmatch.explain.evidence import distinct_reasons
 from graphmatch.published import make
 from graphmatch.subscription_files import subscribe_files, subscribe_topics
-from graphmatch.topics import Topics
+from graphmatch.topics import Topics, known_concepts
 from semantic import Ontology, Publication
 from semantic.errors import Place, Problem, SubscriptionError
 from semantic.mapping import MappingFunction
 from semantic.terms import Triple
-from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, SAME_AS, TYPE
+from semantic.vocabulary import BROADER, CONTENT, DC, GM, LABEL, RSS, SAME_AS, SKOS, TYPE
 
 FOOD, SOUP = NamedNode("http://e/food#Food"), NamedNode("http://e/food#Soup")
 KNOWN = Ontology(
@@ -105,7 +106,9 @@ def test_words_are_derived_if_a_subscription_needs_them(
     other.subscribe_many([("b", "ASK { ?i a rss:item FILTER NOT EXISTS { ?i gm:words ?w } }")])
     other.save(tmp_path / "other")
     assert not Engine.open(tmp_path / "other").match(said)
-    assert "these are the words of rss:title" in str(engine.explain("a", said))
+    assert "because “soup” is in rss:title" in str(engine.explain("a", said))
+    engine.subscribe("c", "ASK { ?i gm:words ?w FILTER(STRLEN(?w) > 5) }")
+    assert "because these are the words of rss:title" in str(engine.explain("c", said))
     naive = make("naive", ontology or Ontology())
     naive.subscribe(SubscriptionParser().parse("a", text))
     assert naive.match(said)
@@ -198,11 +201,121 @@ def test_an_unknown_topic() -> None:
         (Topics(words=(" ",)), "a topic or word is empty"),
         (Topics(words=("x",), not_words=(";",)), "“;” has no letter or digit"),
         (Topics(words=("so\ud800up",)), "a topic or word has a lone surrogate"),
+        (Topics(words=("soup or  or bread",)), "a topic or word is empty"),
+        (Topics(topics=("a",), not_topics=(" or b",)), "a topic or word is empty"),
+        (Topics(words=("soup or ;",)), "“;” has no letter or digit"),
     ],
 )
 def test_nothing_to_look_for(topics: Topics, said: str) -> None:
     with pytest.raises(SubscriptionError, match=said):
         topics.query()
+
+
+# --- Alternatives and exclusions -----------------------------------------------------------------
+
+TOBAGO, TEA = NamedNode("http://e/food#Tobago"), NamedNode("http://e/food#Tea")
+LARGER = Ontology(
+    [
+        *KNOWN.triples,
+        (TEA, LABEL, Literal("tea", language="en")),
+        (TOBAGO, LABEL, Literal("Trinidad or Tobago", language="en")),
+        *((one, TYPE, SKOS["Concept"]) for one in (FOOD, SOUP, TEA, TOBAGO)),
+    ],
+    prefixes={"my": "http://e/food#"},
+)
+
+
+@pytest.mark.parametrize("ontology", [None, LARGER])
+def test_alternatives_of_topics(ontology: Ontology | None) -> None:
+    wanted = Topics(("Soup OR\n tea", "food"), not_topics=("tobago",))
+    assert matches(wanted, ontology, category="tea", title="Food") == (ontology is not None)
+    both = item({"category": "Tea"})
+    engine = Engine(ontology)
+    subscribe_topics(engine, Topics(("Soup or tea",)), "either")
+    subscribe_topics(engine, Topics(("Soup or tea", "Tea")), "both")
+    subscribe_topics(engine, Topics(("Soup or tea", "Soup")), "none")
+    subscribe_topics(engine, Topics(("Soup or food", "Tea"), any_of=True), "any")
+    subscribe_topics(engine, Topics(("Tea",), not_topics=("soup or tea",)), "excluded")
+    subscribe_topics(engine, Topics(("Tea",), not_topics=("soup", "food")), "not excluded")
+    assert sorted(engine.match(both).subscriptions) == ["any", "both", "either", "not excluded"]
+
+
+def test_a_name_with_or_is_one_topic() -> None:
+    named = Topics(("trinidad or tobago",)).query(known_concepts(LARGER))
+    assert "dcterms:subject <http://e/food#Tobago> ." in named
+    assert "UNION" not in named
+    with pytest.raises(SubscriptionError, match="no term called 'Trinidad'"):
+        Topics(("Trinidad or Food",)).query(known_concepts(LARGER))
+
+
+def test_narrower_topics_are_excluded() -> None:
+    wanted = Topics(words=("hot",), not_topics=("Food",))
+    assert matches(wanted, LARGER, title="Hot tea")
+    assert not matches(wanted, LARGER, title="Hot tea", content="and soup")
+
+
+@pytest.mark.parametrize("place", ["title", "description", "content", "category"])
+def test_topics_are_found_in_every_text(place: str) -> None:
+    assert matches(Topics(("Food",)), LARGER, **{place: "Soups"})
+    assert not matches(Topics(words=("x",), not_topics=("Food",)), LARGER, **{place: "soup x"})
+
+
+def test_alternatives_of_words() -> None:
+    wanted = Topics(words=("law or peace treaty", "Or"), not_words=("live or breaking news",))
+    assert matches(wanted, title="Law, or not")
+    assert matches(wanted, title="A peace treaty", content="or")
+    assert not matches(wanted, title="A treaty or peace")
+    assert not matches(wanted, title="Law")
+    assert not matches(wanted, title="Law or not", description="Breaking news")
+
+
+@pytest.mark.parametrize("ontology", [None, LARGER])
+def test_the_index_decides_alternatives(ontology: Ontology | None) -> None:
+    engine = Engine(ontology)
+    subscribe_topics(engine, Topics(("soup or tea", "Food"), ("hot or cold", "bowl")), "all")
+    assert engine.index_plan("all").exact
+    assert len(engine.index_plan("all").entries) == 1
+    many = tuple(f"w{n} or x{n}" for n in range(30))
+    subscribe_topics(engine, Topics(("soup", "tea"), many, any_of=True), "any")
+    assert engine.index_plan("any").residual == ("UNION",)
+    assert len(engine.index_plan("any").entries) == 2
+
+
+def test_reasons_name_the_words_and_labels() -> None:
+    engine = Engine(LARGER)
+    subscribe_topics(engine, Topics(("Food or Tea",), ("hot or cold", "of the day"), any_of=False))
+    report = engine.match(item({"title": "Hot and cold soup", "content": "Soup of the day"}))
+    [evidence] = engine.evidence(report).values()
+    assert distinct_reasons(evidence) == [
+        "my:Soup ⊑ my:Food",
+        "“soup” in rss:title names my:Soup",
+        "“hot” and “cold” are in rss:title",
+        "“of the day” is in content:encoded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topics", "failure", "why"),
+    [
+        (
+            Topics(words=("hot",), not_topics=("Tea or Food",)),
+            "excluded by not the topic my:Tea or my:Food",
+            "my:Soup ⊑ my:Food; “soup” in rss:title names my:Soup",
+        ),
+        (
+            Topics(("Food",), not_words=("cold", "very hot or warm")),
+            "excluded by not the word “very hot” or “warm”",
+            "“very hot” is in rss:title",
+        ),
+    ],
+)
+def test_what_excluded_an_item_is_explained(topics: Topics, failure: str, why: str) -> None:
+    engine = Engine(LARGER)
+    subscribe_topics(engine, topics, "s")
+    explanation = engine.explain("s", item({"title": "Very hot soup"}))
+    assert explanation.failure == failure
+    assert [near.why for near in explanation.nearest] == [why]
+    assert f"but {why}" in str(explanation)
 
 
 # --- Files ---------------------------------------------------------------------------------------
@@ -214,6 +327,7 @@ LINES = """\
 {"id": "d", "words": [1]}
 {"id": "e", "words": ["x"], "match": "some"}
 {"words": ["x"]}
+{"id": "f", "topics": "Food or Soup", "not-topics": ["Food"], "not-words": "cold or iced"}
 """
 TABLES = """\
 seen = "seen.db"
@@ -235,7 +349,8 @@ def test_lines(tmp_path: Path) -> None:
     path.write_text(LINES)
     engine, problems = Engine(KNOWN), list[Problem]()
     subscribe_files(engine, [path], problems.append)
-    (subscription,) = engine.subscriptions
+    subscription, other = engine.subscriptions
+    assert other.query.text.count("NOT EXISTS") == 2
     assert (subscription.id, subscription.comment) == ("a", "Hot soup.")
     assert engine.match(item({"title": "hot soup"})).subscriptions == ("a",)
     assert [str(problem).removeprefix(f"{path}:") for problem in problems] == [

@@ -684,7 +684,7 @@ def compared(place: Path, items: Sequence[Publication], count: int, seed: int) -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backtest_module, "NEWEST", len(items))
-        patch.setattr(backtest_module, "conditions", lambda *_: {})  # They take time.
+        patch.setattr(backtest_module, "conditions", lambda *_: [])  # They take time.
         return asyncio.run(main())
 
 

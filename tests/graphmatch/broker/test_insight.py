@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 from graphmatch import Engine, SubscriptionParser, read_subscriptions
 from graphmatch.broker.insight import what_if as what_if_module
 from graphmatch.broker.insight.backtest import BacktestResult, Scan, backtest
-from graphmatch.broker.insight.conditions import conditions
 from graphmatch.broker.insight.explanations import readable, reasons
 from graphmatch.broker.insight.query_by_example import (
     Fact,
@@ -41,6 +40,7 @@ from graphmatch.broker.models.stored_publication import StoredPublication
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.service.backtester import Backtester
 from graphmatch.cli import app
+from graphmatch.explain.conditions import conditions
 from graphmatch.lint import CODES
 from graphmatch.operators.operator import operator
 from semantic import Ontology, Publication, read_publications
@@ -100,7 +100,8 @@ def tried(query: str) -> BacktestResult:
 
 def parts(query: str) -> dict[str, str]:
     """Return the conditions of a query, each with the query without it."""
-    return conditions(PARSER.query("q", query), news().prefixes)
+    found = conditions(PARSER.query("q", query), news().prefixes)
+    return {one.text: one.without for one in found}
 
 
 def scan(stored: Sequence[StoredPublication]) -> Scan:
@@ -294,10 +295,10 @@ def test_a_query_without_a_condition_is_valid(
     query = query.removesuffix(" LIMIT 5") if form == "ASK" else query
     found = conditions(PARSER.query("q", query), {"ex": "http://e/", **PREFIXES})
     assert len(found) == texts
-    assert last is None or list(found)[-1] == last
-    for without in found.values():
+    assert last is None or found[-1].text == last
+    for condition in found:
         try:
-            PARSER.query("q", without)
+            PARSER.query("q", condition.without)
         except SubscriptionError as error:
             assert "it matches an empty graph" in str(error)  # noqa: PT017 - not always
 

@@ -320,11 +320,14 @@ def kept(page_server: PageServer, path: str) -> dict[str, Any]:
 
 def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor: Visitor) -> None:
     hook = {"sink": "webhook", "target": "https://hooks.example/a", "digest": "daily"}
-    fields = {"way": "topics", "topics": "Health, Energy", "not-words": "tax", **hook}
+    without = {"not-topics": "Sport or Politics", "not-words": "tax"}
+    fields = {"way": "topics", "topics": "Health or Science, Energy", **without, **hook}
     made = visitor.post("/subscriptions", fields)
     path = made.page.xpath("//main//a[@class='button']/@href")[0]
     assert f"{path}/edit" in visitor.get(path).all("//main//a/@href")
     before = kept(page_server, path)
+    assert before["definition"]["topics"] == ["Health or Science", "Energy"]
+    assert before["name"].startswith("(Health or Science) and Energy, not (Sport or Pol")
     shown = filled(visitor, path)
     assert {key: shown[key] for key in fields} == fields
     visitor.post(f"{path}/edit", {**shown, "name": "Renamed"})
@@ -333,7 +336,10 @@ def test_query_and_sink_are_changed_on_the_page(page_server: PageServer, visitor
     assert changed == {"name", "change"}  # The secret, the matches and the end stay.
     visitor.post(f"{path}/edit", {**shown, "topics": "Climate"})
     other = kept(page_server, path)
-    assert other["definition"] == {"topics": ["Climate"], "not-words": ["tax"]}
+    excluded = {"not-topics": ["Sport or Politics"], "not-words": ["tax"]}
+    assert other["definition"] == {"topics": ["Climate"], **excluded}
+    settings = visitor.get(path).all("//dl[1]/*")
+    assert settings[2:] == ["Not on topics", "Sport or Politics", "Without words", "tax"]
     assert (other["generation"], other["sink"]) == (2, before["sink"])
     shown = filled(visitor, path)
     moved = visitor.post(f"{path}/edit", {**shown, "target": "https://hooks.example/b"})
@@ -543,8 +549,9 @@ def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
     assert editor.page.xpath("//input[@id='topics']/@value") == ["Climate change"]
     assert re.match(r"\d+ matches", editor.all("//p[@data-say]")[0])
     assert visitor.get("/ontology/below?iri=no%20iri").status == 422
-    suggested = visitor.part("/ontology/suggest?topics=Energy%2C%20clim")
-    assert "Climate change" in suggested.all("//button/@data-add")
+    for start in ("Energy%2C%20", "Energy%20or%20"):
+        suggested = visitor.part(f"/ontology/suggest?topics={start}clim")
+        assert "Climate change" in suggested.all("//button/@data-add")
 
 
 def test_what_if_shows_gained_and_lost_matches(page_server: PageServer, visitor: Visitor) -> None:

@@ -241,7 +241,7 @@ def test_settings_are_stored_as_in_the_request() -> None:
     assert SubscriptionSettings(name=" ").columns() == {}
     [digest] = SubscriptionSettings(digest={"at": ["08:00"]}).columns().values()
     assert digest == {"at": ["08:00"], "zone": "UTC"}
-    assert default_name({"topics": ["Energy", "Oil"], "words": "gas"}) == "Energy, Oil, gas"
+    assert default_name({"topics": ["Energy", "Oil"], "words": "gas"}) == "Energy and Oil and gas"
 
 
 async def test_a_query_is_checked_without_the_engine_that_matches(

@@ -23,8 +23,10 @@ from typer.testing import CliRunner
 import graphmatch
 from graphmatch.cli import app
 from graphmatch.command.filter import is_older
+from graphmatch.command.misses import NearMisses
 from graphmatch.command.output import term_as_json
 from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
+from graphmatch.engine import Engine
 from graphmatch.report import Match
 from semantic import Publication
 from semantic.vocabulary import DC, RSS, TYPE, XSD
@@ -214,6 +216,88 @@ def test_csv() -> None:
 def test_two_forms() -> None:
     said = run("filter", "a.rss", "--word", "x", "--json", "--as", "csv", status=2).stderr
     assert "--json and --as csv are given both" in said
+
+
+# --- Near misses ---------------------------------------------------------------------------------
+
+
+def test_near_misses_are_counted_by_condition() -> None:
+    texts = [
+        "Hot soup",
+        "Cold soup",
+        "Cold soup, live",
+        "Hot tea",
+        "Hot stew",
+        "Hot ham",
+        "Hot pie",
+    ]
+    feed(Path("a.rss"), *(entry(n, title=text) for n, text in enumerate(texts)))
+    words = ("--word", "soup or broth", "--word", "hot", "--not-word", "live")
+    shown = run("filter", "a.rss", *words, "--explain-misses").stdout
+    assert shown.partition("near misses of ")[2].splitlines() == [
+        "(soup or broth) and hot, not live",
+        "  4 more matches without: the word “soup” or “broth”",
+        "      Hot tea",
+        "      Hot stew",
+        "      Hot ham",
+        "      … and 1 more",
+        "  1 more match without: the word “hot”",
+        "      Cold soup",
+    ]
+    assert shown.startswith("Hot soup\n")
+    excluded = run("filter", "a.rss", "--word", "soup", "--not-word", "live", "--explain-misses")
+    assert excluded.stdout.partition("near misses of ")[2].splitlines() == [
+        "soup, not live",
+        "  1 more match without: not the word “live”",
+        "      Cold soup, live",
+        "        but “live” is in rss:title",
+    ]
+    assert "near misses" not in run("filter", "a.rss", *words).stdout
+
+
+def test_near_misses_of_queries_have_reasons() -> None:
+    dates = ["2026-01-01", "2026-01-20"]
+    feed(Path("a.rss"), *(entry(n, **{"dc:date": date}) for n, date in enumerate(dates)))
+    text = Path("a.rss").read_text()
+    Path("a.rss").write_text(text.replace("<rss ", f'<rss xmlns:dc="{DC.iri}" '))
+    Path("q.rq").write_text(
+        'SELECT * { ?i a rss:item ; dc:date ?d FILTER(?d > "2026-01-10T00:00:00Z"^^xsd:dateTime)'
+        " MINUS { ?i rss:title ?t FILTER(?t = 'Soup 1') } }"
+    )
+    shown = run("filter", "a.rss", "-s", "q.rq", "--explain-misses").stdout
+    assert re.sub(r"FILTER.*|MINUS.*", "…", shown).splitlines() == [
+        "near misses of q",
+        "  1 more match without: …",
+        "      Soup 0",
+        "  1 more match without: …",
+        "      Soup 1",
+    ]
+
+
+def test_no_near_misses() -> None:
+    """The only condition is kept, and older items are left out."""
+    feed(Path("a.rss"), entry(1), entry(2, title="Tea", pubDate="Thu, 01 Jan 2015 00:00:00 GMT"))
+    shown = run("filter", "a.rss", "--word", "soup", "--explain-misses").stdout
+    assert shown.endswith("no near misses\n")
+    words = ("--word", "soup", "--word", "tea", "--explain-misses", "--since")
+    assert "Tea" in run("filter", "a.rss", *words, "2010-01-01").stdout
+    assert "Tea" not in run("filter", "a.rss", *words, "2020-01-01").stdout
+    said = run("filter", "a.rss", *words[:-1], "--json", status=2).stderr
+    assert "--explain-misses: near misses are written as text only" in said
+
+
+def test_near_misses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    publications = [PUBLICATION, PUBLICATION]
+    engine = Engine()
+    engine.subscribe_many((str(n), f"ASK {{ ?i a rss:item ; <urn:{n}> 1, 2 }}") for n in range(102))
+    late = NearMisses(engine, "en", seconds=-1)
+    for publication in publications:
+        late.add(engine.match(publication))
+    assert [line.plain for line in late.lines()] == [
+        "no near misses",
+        "not examined for lack of time: 2 publications",
+        "not examined: 2 subscriptions, the last",
+    ]
 
 
 # --- --output ------------------------------------------------------------------------------------
