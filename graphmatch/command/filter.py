@@ -98,8 +98,8 @@ def _refuse_inputs(option: str, path: Path | None, inputs: Iterable[str | Path |
     """Raise `InputError` if an option's file is an input, or in a folder of inputs."""
     if path is None or is_special(path):
         return
-    for name in filter(None, inputs):
-        for file in files_in("/dev/stdin" if name == "-" else name, lambda _: None):
+    for name in inputs:
+        for file in files_in("/dev/stdin" if name == "-" else name, lambda _: None) if name else ():
             if realpath(file) == realpath(path):
                 what = f"{option} names a file that is also an input, {file}"
                 raise InputError(Problem(what, Place(str(path)), "Name another file."))

@@ -132,16 +132,15 @@ def explain(
     excluding = [c for c in conditions(plan.subscription.query, prefixes) if c.excludes]
     failures = [_failure(branch, excluding, nearest) for branch in branches]
     found = [failed for failed in failures if failed is not None]
-    if len(found) < len(failures) or not found:
-        why = "; ".join(plan.residual or plan.subscription.remainder)
+    met = [b for b, failed in zip(branches, failures, strict=True) if failed is None]
+    if met or not found:
         text = "the indexed part of the query matches, but the whole query has no solution"
-        text, misses = f"{text}; not indexed: {why}", ()
-        before = next((b for b, failed in zip(branches, failures, strict=True) if not failed), None)
-    else:
-        text, misses, before = found[0]
-        if len(found) > 1:
-            text += f" (each of the other {len(found) - 1} branches fails, too)"
-    held = tuple(proofs(before, {}, evaluation, provenance)) if before and before.patterns else ()
+        text += f"; not indexed: {'; '.join(plan.residual or plan.subscription.remainder)}"
+        found = [(text, (), met[0] if met else Branch(()))]
+    text, misses, before = found[0]
+    if len(found) > 1:
+        text += f" (each of the other {len(found) - 1} branches fails, too)"
+    held = tuple(proofs(before, {}, evaluation, provenance)) if before.patterns else ()
     return replace(blank, failure=text, nearest=misses, held=held)
 
 
