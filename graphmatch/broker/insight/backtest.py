@@ -182,8 +182,8 @@ def backtest(
     """
     backtester = backtester or Backtester(engine)
     scan = Scan(publications, backtester.timer() + limit_seconds, backtester.timer)
-    parsed = engine.parser.query(_QUERY, query)
-    parts = {one.text: one.without for one in conditions(parsed, engine.ontology.prefixes)}
+    found = conditions(engine.parser.query(_QUERY, query), engine.ontology.prefixes)
+    parts = {one.describe(engine.ontology.shown_names.shown): one.without for one in found}
     with backtester.subscribed([(_QUERY, query), *parts.items()]) as (engine, refused):
         if _QUERY in refused:
             raise SubscriptionError(refused[_QUERY])

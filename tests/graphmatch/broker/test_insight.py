@@ -101,7 +101,7 @@ def tried(query: str) -> BacktestResult:
 def parts(query: str) -> dict[str, str]:
     """Return the conditions of a query, each with the query without it."""
     found = conditions(PARSER.query("q", query), news().prefixes)
-    return {one.text: one.without for one in found}
+    return {one.describe(news().shown_names.shown): one.without for one in found}
 
 
 def scan(stored: Sequence[StoredPublication]) -> Scan:
