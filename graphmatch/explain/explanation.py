@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pyoxigraph import Literal
+
 from graphmatch._native import Evaluation
 from graphmatch.explain.conditions import Condition, conditions
 from graphmatch.explain.evidence import Evidence, evidence, first, proofs
@@ -23,7 +25,7 @@ from semantic.terms import Triple, compact
 from semantic.vocabulary import PREFIXES
 
 _LONGEST = 200
-"""Maximum length of a term of a triple in text output."""
+"""Maximum length of a literal in text output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,9 @@ class Explanation:
         return html.block(title, (), *html.outline(lines), plan)
 
     def _write(self, triple: Triple) -> str:
-        return " ".join(shorten(compact(term, self.prefixes), _LONGEST) for term in triple)
+        subject, property_, object_ = (compact(term, self.prefixes) for term in triple)
+        is_text = isinstance(triple[2], Literal)
+        return f"{subject} {property_} {shorten(object_, _LONGEST) if is_text else object_}"
 
 
 def explain(
