@@ -343,7 +343,7 @@ query = "SELECT ?item { ?item dcterms:subject <urn:c> }"
 id = "cheap"
 where = { price = { "<" = 5.5, "in" = [1, 2.0] }, "date" = 2026-01-31, "made" = { isa = "Sport" } }
 """
-LINES = """{"id": "a", "topics": ["A", "C"], "words": "wind", "not-words": [], "match": "any"}
+LINES = """{"id": "a", "topics": ["A or B", "C"], "words": "wind", "not-topics": [], "match": "any"}
 {"id": "b", "query": "SELECT ?i { ?i dc:title ?t FILTER(REGEX(?t, '(a+)+$', 'i')) }", "comment": ""}
 {"id": "c", "where": {"price": {">": 1e3, "ignore case": false}, "name": {"starts": "x"}}}
 """

@@ -39,8 +39,11 @@ def test_a_client_manages_a_subscription(live_broker: LiveBroker) -> None:
 
 def test_a_client_publishes_and_reads(live_broker: LiveBroker) -> None:
     client = live_broker.client()
-    made = client.subscribe(topics=["Energy"], not_words=["coal"])
-    assert client.subscription(made.id, made.ticket)["definition"]["not-words"] == ["coal"]
+    texts = {"topics": ["Energy or Climate"], "not_topics": "Sport", "not_words": ["coal or oil"]}
+    made = client.subscribe(**texts)
+    shown = client.subscription(made.id, made.ticket)
+    assert shown["definition"] == {key.replace("_", "-"): text for key, text in texts.items()}
+    assert shown["name"] == "Energy or Climate, not Sport, not (coal or oil)"
     made = client.subscribe(query=ALL)
     said = client.publish("<urn:a> a <urn:C> .", "text/turtle", id="urn:p")
     assert [one.id for one in said.publications] == ["urn:p"]
