@@ -145,6 +145,8 @@ class Session:
             )
         with _uncollected():
             ontology = self.ontology(engine_options.files or (), engine_options.ontology_options)
+            if unused := ontology.unused_axioms(engine_options.entailment):
+                self.note(f"note     {unused}")
             annotator = None if engine_options.annotate else Annotator([])
             if engine_options.annotate and not engine_options.stem:
                 annotator = Annotator(ontology.labels(), stem=False)

@@ -532,17 +532,17 @@ def test_the_triples_of_an_item_include_those_of_the_ontology(visitor: Visitor) 
 def test_the_ontology_is_a_tree(visitor: Visitor) -> None:
     roots = visitor.get("/ontology")
     assert "Environment" in " ".join(roots.all("//ul[@class='tree']//summary"))
-    below = visitor.part(f"/ontology/below?iri={quote(CLIMATE, safe='')}")
+    below = visitor.part(f"/ontology?below={quote(CLIMATE, safe='')}")
     assert "Climate change" in below.text
     assert "<h1" not in below.text
-    alone = visitor.get(f"/ontology/below?iri={quote(CLIMATE, safe='')}")
+    alone = visitor.get(f"/ontology?below={quote(CLIMATE, safe='')}")
     assert "Climate change" in " ".join(alone.all("//ul[@class='tree']//summary"))
     found = visitor.get("/ontology?q=Klimawandel")
     assert found.all("//main//a[@class='title']")[0] == "Climate change"
     editor = visitor.get(found.page.xpath("//main//a[@class='title']/@href")[0])
     assert editor.page.xpath("//input[@id='topics']/@value") == ["Climate change"]
     assert re.match(r"\d+ matches", editor.all("//p[@data-say]")[0])
-    assert visitor.get("/ontology/below?iri=no%20iri").status == 422
+    assert visitor.get("/ontology?below=no%20iri").status == 422
     suggested = visitor.part("/ontology/suggest?topics=Energy%2C%20clim")
     assert "Climate change" in suggested.all("//button/@data-add")
 
