@@ -32,11 +32,11 @@ from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural
+from semantic.errors import OntologyError, Place, Problem, Severity, plural
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
-from semantic.progress import OnProgress, Progress, ignore
+from semantic.progress import Progress, ignore
 from semantic.publication import Publication
 
 _Publication = TypeVar("_Publication")
@@ -130,8 +130,31 @@ class Session:
 
     def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
         """Load files as one ontology and report their problems; without files it is empty."""
+        if ontology_options.no_cache and ontology_options.cache is not None:
+            what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
+            raise OntologyError(Problem(what, Place("--no-cache"), remedy))
+        if not files:
+            return Ontology(on_problem=self.report)
+        limits = DEFAULT_LIMITS
+        if ontology_options.reason_seconds is not None:
+            limits = replace(limits, reasoning_seconds=ontology_options.reason_seconds)
         with self.waiting("Loading the ontology") as show:
-            return load(files, ontology_options, self.report, show)
+            return Ontology.load(
+                *files,
+                imports=ontology_options.imports,
+                fetch=ontology_options.fetch_imports,
+                reason=ontology_options.reason,
+                cache=False if ontology_options.no_cache else ontology_options.cache,
+                taxonomies=tuple(ontology_options.taxonomy or ()),
+                synonyms=SynonymOptions(
+                    ontology_options.nfkc,
+                    ontology_options.casefold,
+                    ontology_options.label_synonyms,
+                ),
+                on_problem=self.report,
+                on_progress=show,
+                limits=limits,
+            )
 
     def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
         """Return an engine for the ontology files, without subscriptions, or open the saved one."""
@@ -259,37 +282,3 @@ def _uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-# --- From the options of loading to an ontology ---------------------------------------------------
-
-
-def load(
-    files: Sequence[Path],
-    ontology_options: OntologyOptions,
-    on_problem: OnProblem,
-    on_progress: OnProgress = ignore,
-) -> Ontology:
-    """Load the ontology from files; without files, return an empty ontology."""
-    if ontology_options.no_cache and ontology_options.cache is not None:
-        what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
-        raise OntologyError(Problem(what, Place("--no-cache"), remedy))
-    if not files:
-        return Ontology(on_problem=on_problem)
-    limits = DEFAULT_LIMITS
-    if ontology_options.reason_seconds is not None:
-        limits = replace(limits, reasoning_seconds=ontology_options.reason_seconds)
-    return Ontology.load(
-        *files,
-        imports=ontology_options.imports,
-        fetch=ontology_options.fetch_imports,
-        reason=ontology_options.reason,
-        cache=False if ontology_options.no_cache else ontology_options.cache,
-        taxonomies=tuple(ontology_options.taxonomy or ()),
-        synonyms=SynonymOptions(
-            ontology_options.nfkc, ontology_options.casefold, ontology_options.label_synonyms
-        ),
-        on_problem=on_problem,
-        on_progress=on_progress,
-        limits=limits,
-    )

@@ -20,16 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from semantic.errors import plural
 from semantic.ontology.equivalence import Groups
 from semantic.terms import Term, expanded
-from semantic.vocabulary import (
-    DOMAIN,
-    EQUIVALENT_CLASS,
-    OWL,
-    PREFIXES,
-    RANGE,
-    RDF,
-    SUBCLASS,
-    TYPE,
-)
+from semantic.vocabulary import OWL, PREFIXES, RDF, RDFS, TYPE
 
 _T = TypeVar("_T")
 AxiomCounts: TypeAlias = Counter[tuple[str, str]]
@@ -103,11 +94,11 @@ _MAXIMA = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
 _TURNING = frozenset({"complement", "cardinality restriction"})
 """Kinds of expressions on the superclass side whose parts are on the subclass side."""
 _SIDES: Mapping[Term, tuple[int, int]] = {
-    SUBCLASS: (_SUB, _SUPER),
-    EQUIVALENT_CLASS: (_SUB | _SUPER, _SUB | _SUPER),
+    RDFS["subClassOf"]: (_SUB, _SUPER),
+    OWL["equivalentClass"]: (_SUB | _SUPER, _SUB | _SUPER),
     OWL["disjointWith"]: (_SUB, _SUB),
-    DOMAIN: (0, _SUPER),
-    RANGE: (0, _SUPER),
+    RDFS["domain"]: (0, _SUPER),
+    RDFS["range"]: (0, _SUPER),
     TYPE: (0, _SUPER),
 }
 """The sides of the subject and the object of a triple, by its property."""
@@ -204,7 +195,7 @@ def _sides(groups: Groups) -> Mapping[Term, int]:
         for node, _, part in groups.get(property_, ()):
             parts[node].append((_SUB | _SUPER, False, part))
     found = dict.fromkeys(parts, 0)
-    todo = [(node, _SUB | _SUPER) for node in parts if isinstance(node, NamedNode)]
+    todo: list[tuple[Term, int]] = [(n, _SUB | _SUPER) for n in parts if isinstance(n, NamedNode)]
     for property_, (side, other_side) in _SIDES.items():
         for subject, _, object_ in groups.get(property_, ()):
             todo += ((subject, side), (object_, other_side))
