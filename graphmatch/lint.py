@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -302,12 +303,10 @@ class _Vocabularies:
         ontology, parser = self.ontology, SubscriptionParser()
         made: list[Term] = []
         for function in ontology.mapping:
-            try:
+            with suppress(SubscriptionError):  # The engine raises this error.
                 query = parser.query(function.name, function.text)
-            except SubscriptionError:
-                continue  # The engine raises this error.
-            made += (term for term, _ in query.constants())
-            made += (node for triple in query.template() for node in triple)
+                made += (term for term, _ in query.constants())
+                made += (node for triple in query.template() for node in triple)
         named = (iri for _, iri in ontology.pairs.labels)
         return frozenset(chain(chain.from_iterable(ontology.stated), named, made))
 
@@ -319,23 +318,19 @@ class _Vocabularies:
         ontology's own if a term in it has a literal, or a link to another term in it. Many
         ontologies declare foreign terms, or put some above or below their own.
         """
-        ontology = self.ontology
-        named = [(s, o) for s, _, o in ontology.stated if isinstance(s, NamedNode)]
+        known = self.ontology
+        named = [(s, o) for s, _, o in known.stated if isinstance(s, NamedNode)]
         described = {
             _namespace(s)
             for s, o in named
             if isinstance(o, Literal)
             or (isinstance(o, NamedNode) and _namespace(s) == _namespace(o))
         }
-        trees = {
-            "class": ontology.classes,
-            "property": ontology.properties,
-            "concept": ontology.concepts,
-        }
+        trees = {"class": known.classes, "property": known.properties, "concept": known.concepts}
         found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for term in dict.fromkeys(s for s, _ in named if _namespace(s) in described):
             for kind, tree in trees.items():
-                if ontology.root(term) in tree:
+                if known.root(term) in tree:
                     found[kind, _namespace(term)].append(local_name(term))
         return found
 
@@ -402,9 +397,8 @@ def _places(op: Op) -> Iterator[tuple[NamedNode, tuple[str, ...]]]:
 
 def _meant(asked: _ParsedQuery, namespace: str, name: str, names: Sequence[str]) -> str:
     found = _closest(name, names)
-    if found is None:
-        return "Look up its name."
-    return f"Did you mean {asked.show(NamedNode(namespace + found))}?"
+    shown = asked.show(NamedNode(namespace + found)) if found else ""
+    return f"Did you mean {shown}?" if found else "Look up its name."
 
 
 def _closest(name: str, names: Iterable[str]) -> str | None:
@@ -439,8 +433,9 @@ def _incomparable(
     kinds, shown = (asked.kind(one), asked.kind(other)), asked.show(other)
     constant = other.value if isinstance(other, Literal) else ""
     is_number = value_of(Literal(constant, datatype=XSD["double"])) is not None
-    remedy = f"Write {constant} without quotation marks." if is_number else "Compare equal kinds."
-    if kinds == (None, _TEXT) and is_number and operator in _ORDERED and isinstance(one, Variable):
+    is_quoted = is_number and kinds[1] == _TEXT
+    remedy = f"Write {constant} without quotes." if is_quoted else "Compare values of one kind."
+    if is_quoted and kinds[0] is None and operator in _ORDERED and isinstance(one, Variable):
         return f"{shown} is a text, and no number compares with it", remedy
     if None in kinds or kinds[0] == kinds[1]:
         return None

@@ -128,29 +128,25 @@ class Session:
         """The exit status so far: `REFUSED` if anything was refused, otherwise `DONE`."""
         return REFUSED if self.refused else DONE
 
-    def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
+    def ontology(self, files: Sequence[Path], options: OntologyOptions) -> Ontology:
         """Load files as one ontology and report their problems; without files it is empty."""
-        if ontology_options.no_cache and ontology_options.cache is not None:
+        if options.no_cache and options.cache is not None:
             what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
             raise OntologyError(Problem(what, Place("--no-cache"), remedy))
         if not files:
             return Ontology(on_problem=self.report)
         limits = DEFAULT_LIMITS
-        if ontology_options.reason_seconds is not None:
-            limits = replace(limits, reasoning_seconds=ontology_options.reason_seconds)
+        if options.reason_seconds is not None:
+            limits = replace(limits, reasoning_seconds=options.reason_seconds)
         with self.waiting("Loading the ontology") as show:
             return Ontology.load(
                 *files,
-                imports=ontology_options.imports,
-                fetch=ontology_options.fetch_imports,
-                reason=ontology_options.reason,
-                cache=False if ontology_options.no_cache else ontology_options.cache,
-                taxonomies=tuple(ontology_options.taxonomy or ()),
-                synonyms=SynonymOptions(
-                    ontology_options.nfkc,
-                    ontology_options.casefold,
-                    ontology_options.label_synonyms,
-                ),
+                imports=options.imports,
+                fetch=options.fetch_imports,
+                reason=options.reason,
+                cache=False if options.no_cache else options.cache,
+                taxonomies=tuple(options.taxonomy or ()),
+                synonyms=SynonymOptions(options.nfkc, options.casefold, options.label_synonyms),
                 on_problem=self.report,
                 on_progress=show,
                 limits=limits,

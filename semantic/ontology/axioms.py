@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import plural
+from semantic.errors import plural, unknown_choice
 from semantic.ontology.equivalence import Groups
 from semantic.terms import Term, expanded
 from semantic.vocabulary import OWL, PREFIXES, RDF, RDFS, TYPE
@@ -80,8 +80,7 @@ _EXPRESSIONS = _by_term(
         ("self restriction", 0, "owl:hasSelf"),
         ("cardinality restriction", _SUPER, "owl:maxCardinality owl:maxQualifiedCardinality"),
         ("cardinality restriction", 0, "owl:cardinality owl:qualifiedCardinality"),
-        ("cardinality restriction", 0, "owl:minCardinality"),
-        ("cardinality restriction", 0, "owl:minQualifiedCardinality"),
+        ("cardinality restriction", 0, "owl:minCardinality owl:minQualifiedCardinality"),
         ("union", _SUB, "owl:unionOf"),
         ("intersection", _SUB | _SUPER, "owl:intersectionOf"),
         ("complement", _SUPER, "owl:complementOf"),
@@ -127,7 +126,15 @@ class UnusedAxioms:
 
     @classmethod
     def of(cls, counts: AxiomCounts, entailment: str) -> UnusedAxioms:
-        """Return the axioms among `counts` that an entailment ignores."""
+        """Return the axioms among `counts` that an entailment ignores.
+
+        Raises
+        ------
+        InputError
+            If the entailment is unknown.
+        """
+        if entailment not in _USED:
+            raise unknown_choice("entailment", entailment, _USED)
         kinds, owl_rl = Counter[str](), 0
         for (kind, least), number in counts.items():
             if least not in _USED[entailment]:
@@ -145,7 +152,8 @@ class UnusedAxioms:
             plural(number, kind, f"{kind[:-1]}ies" if kind.endswith("y") else None)
             for kind, number in self.kinds.items()
         )
-        text = f"{listed or 'no axioms'}: not used by {self.entailment}"
+        name = "entailment none" if self.entailment == "none" else self.entailment
+        text = f"{listed or 'no axioms'}: not used by {name}"
         if self.entailment == _OWL_RL:
             return text
         of_them = f"{self.owl_rl:,} of them {'is' if self.owl_rl == 1 else 'are'}"
@@ -179,11 +187,9 @@ def _expressions(groups: Groups) -> Iterator[tuple[Term, str, int, Term]]:
     classes = {node: class_ for node, _, class_ in groups.get(OWL["onClass"], ())}
     for property_, (kind, used) in _EXPRESSIONS.items():
         for node, _, part in groups.get(property_, ()):
-            if property_ in _MAXIMA:
-                is_used = isinstance(part, Literal) and part.value in ("0", "1")
-                yield node, kind, used if is_used else 0, classes.get(node, part)
-            else:
-                yield node, kind, used, part
+            is_small = isinstance(part, Literal) and part.value in ("0", "1")
+            is_used = is_small or property_ not in _MAXIMA
+            yield node, kind, used if is_used else 0, classes.get(node, part)
 
 
 def _sides(groups: Groups) -> Mapping[Term, int]:

@@ -441,6 +441,8 @@ class Ontology:
     def unused_axioms(self, entailment: str = "rdfs") -> UnusedAxioms:
         """Return the number of axioms of each kind that an entailment ignores, to be printed.
 
+        An entailment is ``"rdfs"``, ``"owl-rl"`` or ``"none"``.
+
         Examples
         --------
         >>> part_of = NamedNode("urn:partOf")
