@@ -641,7 +641,8 @@ def test_health_names_each_kind_of_finding() -> None:
     engine.subscribe("1", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
     engine.subscribe("2", f"ASK {{ ?other dcterms:subject <{NEWS}Climate> }}")
     engine.subscribe("3", f"ASK {{ ?x dcterms:subject <{NEWS}Climat> }}")
-    engine.subscribe("4", "ASK { ?x a rss:item }")
+    counted = "HAVING (COUNT(?i) > 3)"
+    engine.subscribe("4", f"SELECT ?s {{ ?i a rss:item ; dc:subject ?s }} GROUP BY ?s {counted}")
     old, new = NOW - timedelta(days=40), NOW - timedelta(days=5)
     rows = [
         row_of(1, "good", old, new),
