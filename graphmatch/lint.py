@@ -142,17 +142,15 @@ class Linter:
         else:
             asked = _ParsedQuery(tree, self._known)
             found = [(code, *each) for code, rule in _RULES.items() for each in rule(asked)]
-        place = Place(subscription.id)
-        warnings = [
-            LintWarning(what, place, remedy, code=code)
-            for code, what, remedy in dict.fromkeys(found)
-        ]
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
         if first != subscription.id:
             what = f"it asks the same as {first}, but for names of variables and layout"
-            remedy = "Keep one of the two."
-            warnings.append(LintWarning(what, place, remedy, code="duplicate", other=first))
-        return tuple(warnings)
+            found.append(("duplicate", what, "Keep one of the two."))
+        place = Place(subscription.id)
+        return tuple(
+            LintWarning(what, place, remedy, code=code, other=first if code == "duplicate" else "")
+            for code, what, remedy in dict.fromkeys(found)
+        )
 
 
 def _same(text: str) -> str:
@@ -431,18 +429,17 @@ def _incomparable(
     if isinstance(one, Literal):
         one, other = other, one
     kinds, shown = (asked.kind(one), asked.kind(other)), asked.show(other)
-    constant = other.value if isinstance(other, Literal) else ""
-    is_number = value_of(Literal(constant, datatype=XSD["double"])) is not None
-    is_quoted = is_number and kinds[1] == _TEXT
-    remedy = f"Write {constant} without quotes." if is_quoted else "Compare values of one kind."
+    text = other.value if isinstance(other, Literal) else ""
+    is_quoted = kinds[1] == _TEXT and value_of(Literal(text, datatype=XSD["double"])) is not None
+    remedy = f"Write {text} without quotes." if is_quoted else "Compare values of one kind."
     if is_quoted and kinds[0] is None and operator in _ORDERED and isinstance(one, Variable):
         return f"{shown} is a text, and no number compares with it", remedy
     if None in kinds or kinds[0] == kinds[1]:
         return None
     if _RESOURCE in kinds and isinstance(other if kinds[0] == _RESOURCE else one, Variable):
         return None  # A value that is usually a text may also be an IRI.
-    if kinds[0] == _INSTANT and constant:
-        remedy = f"Write {_at_midnight(constant)}."
+    if kinds[0] == _INSTANT and text:
+        remedy = f"Write {_at_midnight(text)}."
     return f"{asked.show(one)} is {kinds[0]}, and {shown} is {kinds[1]}", remedy
 
 

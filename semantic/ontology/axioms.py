@@ -92,7 +92,7 @@ _MAXIMA = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
 """Cardinalities of which owl-rl uses 0 and 1."""
 _TURNING = frozenset({"complement", "cardinality restriction"})
 """Kinds of expressions on the superclass side whose parts are on the subclass side."""
-_SIDES: Mapping[Term, tuple[int, int]] = {
+_SIDES: Mapping[NamedNode, tuple[int, int]] = {
     RDFS["subClassOf"]: (_SUB, _SUPER),
     OWL["equivalentClass"]: (_SUB | _SUPER, _SUB | _SUPER),
     OWL["disjointWith"]: (_SUB, _SUB),
@@ -201,10 +201,11 @@ def _sides(groups: Groups) -> Mapping[Term, int]:
         for node, _, part in groups.get(property_, ()):
             parts[node].append((_SUB | _SUPER, False, part))
     found = dict.fromkeys(parts, 0)
-    todo: list[tuple[Term, int]] = [(n, _SUB | _SUPER) for n in parts if isinstance(n, NamedNode)]
+    todo: list[tuple[Term, int]] = [(t, _SUB | _SUPER) for t in parts if isinstance(t, NamedNode)]
     for property_, (side, other_side) in _SIDES.items():
         for subject, _, object_ in groups.get(property_, ()):
-            todo += ((subject, side), (object_, other_side))
+            pairs = (subject, side), (object_, other_side)
+            todo += (pair for pair in pairs if pair[0] in parts)
     while todo:
         node, side = todo.pop()
         new = side & ~found.get(node, side)
