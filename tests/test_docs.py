@@ -48,6 +48,7 @@ TOLD = [
     *sorted((ROOT / "docs/guides").glob("*.md")),
     *sorted((ROOT / "docs/algorithms").glob("*.md")),
     *(ROOT / "docs/reference" / name for name in ("api.md", "attributes.md", "feeds.md")),
+    *(ROOT / "docs/reference" / name for name in ("errors.md", "owl.md")),
 ]
 """The pages whose examples run."""
 

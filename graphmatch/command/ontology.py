@@ -248,6 +248,8 @@ def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, obje
     counts["labels"] = sum(view.labels_by_language.values())
     counts["labels by language"] = view.labels_by_language
     counts["names with another root"] = len(ontology.roots)
+    for entailment in ("rdfs", "owl-rl"):
+        counts[f"axioms not used by {entailment}"] = ontology.unused_axioms(entailment).kinds
     counts["problems"] = [str(problem) for problem in problems]
     return counts
 

@@ -32,11 +32,11 @@ from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural
+from semantic.errors import OntologyError, Place, Problem, Severity, plural
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
-from semantic.progress import OnProgress, Progress, ignore
+from semantic.progress import Progress, ignore
 from semantic.publication import Publication
 
 _Publication = TypeVar("_Publication")
@@ -128,10 +128,29 @@ class Session:
         """The exit status so far: `REFUSED` if anything was refused, otherwise `DONE`."""
         return REFUSED if self.refused else DONE
 
-    def ontology(self, files: Sequence[Path], ontology_options: OntologyOptions) -> Ontology:
+    def ontology(self, files: Sequence[Path], options: OntologyOptions) -> Ontology:
         """Load files as one ontology and report their problems; without files it is empty."""
+        if options.no_cache and options.cache is not None:
+            what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
+            raise OntologyError(Problem(what, Place("--no-cache"), remedy))
+        if not files:
+            return Ontology(on_problem=self.report)
+        limits = DEFAULT_LIMITS
+        if options.reason_seconds is not None:
+            limits = replace(limits, reasoning_seconds=options.reason_seconds)
         with self.waiting("Loading the ontology") as show:
-            return load(files, ontology_options, self.report, show)
+            return Ontology.load(
+                *files,
+                imports=options.imports,
+                fetch=options.fetch_imports,
+                reason=options.reason,
+                cache=False if options.no_cache else options.cache,
+                taxonomies=tuple(options.taxonomy or ()),
+                synonyms=SynonymOptions(options.nfkc, options.casefold, options.label_synonyms),
+                on_problem=self.report,
+                on_progress=show,
+                limits=limits,
+            )
 
     def engine(self, engine_options: EngineOptions, limits: Limits | None = None) -> Engine:
         """Return an engine for the ontology files, without subscriptions, or open the saved one."""
@@ -145,6 +164,8 @@ class Session:
             )
         with _uncollected():
             ontology = self.ontology(engine_options.files or (), engine_options.ontology_options)
+            if unused := ontology.unused_axioms(engine_options.entailment):
+                self.note(f"note     {unused}")
             annotator = None if engine_options.annotate else Annotator([])
             if engine_options.annotate and not engine_options.stem:
                 annotator = Annotator(ontology.labels(), stem=False)
@@ -255,37 +276,3 @@ def _uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-# --- From the options of loading to an ontology ---------------------------------------------------
-
-
-def load(
-    files: Sequence[Path],
-    ontology_options: OntologyOptions,
-    on_problem: OnProblem,
-    on_progress: OnProgress = ignore,
-) -> Ontology:
-    """Load the ontology from files; without files, return an empty ontology."""
-    if ontology_options.no_cache and ontology_options.cache is not None:
-        what, remedy = "--cache and --no-cache are given both", "Leave one of them out."
-        raise OntologyError(Problem(what, Place("--no-cache"), remedy))
-    if not files:
-        return Ontology(on_problem=on_problem)
-    limits = DEFAULT_LIMITS
-    if ontology_options.reason_seconds is not None:
-        limits = replace(limits, reasoning_seconds=ontology_options.reason_seconds)
-    return Ontology.load(
-        *files,
-        imports=ontology_options.imports,
-        fetch=ontology_options.fetch_imports,
-        reason=ontology_options.reason,
-        cache=False if ontology_options.no_cache else ontology_options.cache,
-        taxonomies=tuple(ontology_options.taxonomy or ()),
-        synonyms=SynonymOptions(
-            ontology_options.nfkc, ontology_options.casefold, ontology_options.label_synonyms
-        ),
-        on_problem=on_problem,
-        on_progress=on_progress,
-        limits=limits,
-    )

@@ -26,6 +26,7 @@ from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
+from semantic.ontology.axioms import AxiomCounts, UnusedAxioms, count_axioms
 from semantic.ontology.equivalence import (
     LINKS,
     by_predicate,
@@ -435,7 +436,24 @@ class Ontology:
         names = (name for tree in trees for name in self.names.called(tree, self._said))
         return TermNames(trees, names, self.root)
 
-    # -- notebooks --------------------------------------------------------------------------
+    # -- counts -----------------------------------------------------------------------------
+
+    def unused_axioms(self, entailment: str = "rdfs") -> UnusedAxioms:
+        """Return the number of axioms of each kind that an entailment ignores, to be printed.
+
+        An entailment is ``"rdfs"``, ``"owl-rl"`` or ``"none"``.
+
+        Examples
+        --------
+        >>> part_of = NamedNode("urn:partOf")
+        >>> print(Ontology([(part_of, TYPE, OWL["TransitiveProperty"])]).unused_axioms())
+        1 transitive property: not used by rdfs; 1 of them is used by owl-rl
+        """
+        return UnusedAxioms.of(self._axioms, entailment)
+
+    @cached_property
+    def _axioms(self) -> AxiomCounts:
+        return count_axioms(self.groups, self._linking)
 
     @property
     def counts(self) -> str:

@@ -1,7 +1,7 @@
 """The constructs of RDFS, OWL, SKOS and SHACL that are applied: the table of docs/reference/owl.md.
 
 Each case has a condition that holds only if a construct is applied. All cases are one ontology, so
-that each reasoner starts once.
+that each reasoner starts once. Cases of ``owl-rl`` run if the engine has this entailment.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from pathlib import Path
 import pytest
 
 from graphmatch import Engine, Operator, Reasoner, Shacl
+from graphmatch.enrichment import Entailment
 from semantic.ontology.ontology import Ontology
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/owl.md"
-RULES, REASONED, NEITHER = ("yes", "", ""), ("no", "yes", "yes"), ("no", "no", "no")
-"""The cells of a construct: rules, ``--reason``, and ``op:instance``."""
+ENTAILMENTS = [name for name in ("rdfs", "owl-rl") if name in {each.value for each in Entailment}]
+NOT_BY_OWL_RL = frozenset(
+    {
+        *("owl:hasSelf", "owl:minCardinality", "owl:cardinality", "owl:minQualifiedCardinality"),
+        "owl:disjointUnionOf",
+    }
+)
+CONTRADICTIONS = frozenset({"owl:complementOf, owl:disjointWith", "owl:AllDisjointClasses"})
+"""Constructs from which owl-rl derives only contradictions."""
 NAMES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -57,6 +65,16 @@ class Case:
     @property
     def prefixes(self) -> str:
         return f"{PREFIXES}PREFIX : <urn:case:{CASES.index(self)}:>\n"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """The cells of the table: ``rdfs``, ``owl-rl``, ``--reason`` and ``op:instance``."""
+        if self in BY_RULES:
+            return "yes", "yes", "", ""
+        if self in BY_NONE:
+            return "no", "no", "no", "no"
+        owl_rl = "contradictions" if self.construct in CONTRADICTIONS else "yes"
+        return "no", "no" if self.construct in NOT_BY_OWL_RL else owl_rl, "yes", "yes"
 
     @property
     def turtle(self) -> str:
@@ -141,16 +159,29 @@ sh:rule | :S a sh:NodeShape ; sh:targetClass :B ; sh:rule [ a sh:TripleRule ; sh
     sh:predicate rdf:type ; sh:object :A ] | <urn:1> a :B | ?x a :A
 """),
 ]
-TABLE = {RULES: BY_RULES, REASONED: BY_REASONERS, NEITHER: BY_NONE}
-CASES = [case for cases in TABLE.values() for case in cases]
+CASES = [*BY_RULES, *BY_REASONERS, *BY_NONE]
+NOT_COUNTED = frozenset(
+    {
+        *("skos:related", "skos:topConceptOf", "skos:inScheme", "rdfs:member"),
+        "sh:targetClass, sh:property",
+    }
+)
+"""Constructs that are data, so that `Ontology.unused_axioms` does not count them."""
 SEEN = "<urn:1> :seen 1"
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.construct)
 reasoned = pytest.mark.parametrize("case", BY_REASONERS, ids=lambda case: case.construct)
 
 
-def holds(ontology: Ontology, case: Case, publication: str, condition: str, *by: Operator) -> bool:
+def holds(
+    ontology: Ontology,
+    case: Case,
+    publication: str,
+    condition: str,
+    *by: Operator,
+    entailment: str = "rdfs",
+) -> bool:
     """Return whether a condition holds for a publication, in the names of a case."""
-    engine = Engine(ontology, operators=by)
+    engine = Engine(ontology, operators=by, entailment=entailment)
     engine.subscribe("one", f"{case.prefixes}ASK {{ {condition} }}")
     document = f"{case.prefixes}{publication} .".encode()
     (report,) = engine.filter(document, "ttl", "document")
@@ -183,8 +214,21 @@ def instance(stated: Ontology) -> Iterator[Reasoner]:
 
 
 @each
-def test_which_constructs_rules_apply(case: Case, stated: Ontology) -> None:
-    assert holds(stated, case, case.publication, case.condition) is (case in BY_RULES)
+@pytest.mark.parametrize("entailment", ENTAILMENTS)
+def test_which_constructs_rules_apply(case: Case, entailment: str, stated: Ontology) -> None:
+    cell = case.cells[("rdfs", "owl-rl").index(entailment)]
+    applied = holds(stated, case, case.publication, case.condition, entailment=entailment)
+    assert applied is (cell == "yes")
+
+
+@each
+def test_that_unused_axioms_are_those_of_the_table(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "case.ttl"
+    path.write_text(case.turtle, encoding="utf-8")
+    ontology = Ontology.load(path)
+    is_counted = case.construct not in NOT_COUNTED
+    for entailment, cell in zip(("rdfs", "owl-rl"), case.cells, strict=False):
+        assert bool(ontology.unused_axioms(entailment)) is (cell == "no" and is_counted)
 
 
 @reasoned
@@ -220,9 +264,8 @@ def table() -> str:
     """Return the rows of docs/reference/owl.md."""
     return "".join(
         f"| {', '.join(f'`{name}`' for name in case.construct.split(', '))} |"
-        f" {' | '.join(cells)} |\n"
-        for cells, cases in TABLE.items()
-        for case in cases
+        f" {' | '.join(case.cells)} |\n"
+        for case in CASES
     )
 
 

@@ -11,6 +11,7 @@ from graphmatch.lint import CODES, Linter
 from graphmatch.parse_tree import LONGEST
 from semantic import Ontology, Publication
 from semantic.errors import Severity, SubscriptionError
+from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE
 from semantic.vocabulary import DC, LABEL, RANGE, RDF, RDFS, RSS, SUBCLASS, TYPE, XSD
 from tests.graphmatch.sparql.test_query_analysis import queries
 from tests.test_samples import ONTOLOGIES, ROOT
@@ -32,6 +33,10 @@ ONTOLOGY = Ontology(
         (shop("price"), TYPE, RDF["Property"]),
         (shop("price"), LABEL, Literal("price")),
         (shop("price"), RANGE, XSD["decimal"]),
+        (shop("weight"), UNIT_ATTRIBUTE, shop("weightUnit")),
+        (shop("size"), UNIT_ATTRIBUTE, shop("weightUnit")),
+        (shop("size"), BASE_UNIT, Literal("kg")),
+        *((shop(name), TYPE, RDF["Property"]) for name in ("weight", "size", "weightUnit")),
         (shop("Climate"), TYPE, SKOS_CONCEPT),
         (shop("Climate"), LABEL, Literal("climate")),
         # The term is not defined here.
@@ -80,13 +85,8 @@ CASES = [
     ),
     (
         "never-comparable",
-        "?x shop:price ?p FILTER(?p < 99999999999999999999)",
-        "?x shop:price ?p FILTER(?p < 1e20)",
-    ),
-    (
-        "never-comparable",
-        '?x dc:date ?d FILTER(?d > "2026-01-01"^^xsd:date)',
-        '?x dc:date ?d FILTER(?d > "2026-01-01T00:00:00Z"^^xsd:dateTime)',
+        '?x rss:title ?t ; dc:date ?d FILTER(?d > "2026-01-01"^^xsd:date)',
+        '?x rss:title ?t ; dc:date ?d FILTER(?d > "2026-01-01T00:00:00Z"^^xsd:dateTime)',
     ),
     (
         "never-comparable",
@@ -109,11 +109,6 @@ CASES = [
         "never-comparable",
         "?x shop:price ?p FILTER(STR(?x) = shop:Climate)",
         "?x shop:price ?p FILTER(?x = shop:Climate)",
-    ),
-    (
-        "never-comparable",
-        '?x dcterms:issued ?d FILTER(?d > "2026-01-01")',
-        "?x dcterms:issued ?d FILTER(STR(?d) > '2026-01-01')",
     ),
     (
         "no-arithmetic",
@@ -149,48 +144,49 @@ CASES = [
         '?x dc:title ?t FILTER(REGEX(?t, "a|b", "i"))',
     ),
     (
-        "contradictory-filters",
-        "?x shop:price ?p FILTER(?p > 5 && ?p < 3)",
-        "?x shop:price ?p FILTER(?p > 5 || ?p < 3)",
-    ),
-    (
-        "contradictory-filters",
-        "?x shop:price ?p FILTER(?p >= 5) FILTER(?p = 4)",
-        "?x shop:price ?p FILTER(?p >= 5 && ?p <= 5.0 && ?p = 5)",
-    ),
-    (
-        "contradictory-filters",
-        "?x shop:price ?p FILTER(?p > 5 && ?p <= 5)",
-        "?x shop:price ?p, ?q FILTER(?p > 5 && ?q <= 5)",
-    ),
-    (
-        "contradictory-filters",
-        "?x shop:price ?p FILTER(?p IN (1, 2) && ?p = 3)",
-        "?x shop:price ?p FILTER(?p IN (1, 2) && ?p = 2.0)",
-    ),
-    (
-        "contradictory-filters",
-        "?x shop:price ?p FILTER(?p IN (1, 2)) FILTER(?p > 4 || ?p < 1)",
-        "?x shop:price ?p FILTER(?p IN (1, 2)) FILTER(?p > 4 || ?p < 2)",
-    ),
-    (
-        "contradictory-filters",
-        "?x a ?c FILTER(?c IN (shop:Laptop, shop:Computer)) FILTER(?c IN (rss:item, rss:channel))",
-        "?x a ?c FILTER(?c IN (shop:Laptop, shop:Computer)) FILTER(?c IN (rss:item, shop:Laptop))",
-    ),
-    (
-        "contradictory-filters",
-        "?x a ?c FILTER(?c = shop:Laptop && ?c = rss:item)",
-        "?x a ?c FILTER(?c = shop:Laptop && ?c != rss:item)",
-    ),
-    (
         "not-examined",
         f"?x shop:price ?p FILTER({'ABS(' * 230}?p{')' * 230} > 3)",
         f"?x shop:price ?p FILTER({'(' * 230}?p > 3{')' * 230})",
     ),
-    ("matches-everything", "?x a rss:item", "?x a rss:item ; dc:creator 'Bob'"),
-    ("matches-everything", "?s ?p ?o", "?s ?p ?s"),
-    ("matches-everything", "?x a rss:item ; rss:title ?t", "?x rss:title ?t ; rss:link ?t"),
+    (
+        "two-graphs",
+        "GRAPH <urn:a> { ?x dc:title ?t } GRAPH <urn:b> { ?x dc:creator ?c }",
+        "GRAPH <urn:a> { ?x dc:title ?t } GRAPH <urn:a> { ?x dc:creator ?c }",
+    ),
+    (
+        "two-graphs",
+        "GRAPH <urn:a> { ?x dc:title ?t GRAPH <urn:b> { ?x dc:creator ?c } }",
+        "{ GRAPH <urn:a> { ?x dc:title ?t } } UNION { GRAPH <urn:b> { ?x dc:creator ?c } }",
+    ),
+    (
+        "two-graphs",
+        "GRAPH <urn:a> { ?x dc:title ?t OPTIONAL { ?x dc:date ?d } } "
+        "{ GRAPH <urn:b> { ?x dc:creator ?c } } FILTER(?t > 'a')",
+        "GRAPH <urn:a> { ?x dc:title ?t } OPTIONAL { GRAPH <urn:b> { ?x dc:creator ?c } } "
+        "MINUS { GRAPH <urn:c> { ?x dc:date ?d } }",
+    ),
+    (
+        "two-graphs",
+        "GRAPH ?g { ?x dc:title ?t } GRAPH ?h { ?x dc:creator ?c } FILTER(?g != ?h)",
+        "GRAPH ?g { ?x dc:title ?t } GRAPH ?h { ?x dc:creator ?c } FILTER(?g != ?c)",
+    ),
+    (
+        "number-without-unit",
+        "?q qudt:numericValue ?v FILTER(?v > 40)",
+        "?q qudt:numericValue ?v ; qudt:unit unit:DEG_C FILTER(?v > 40)",
+    ),
+    (
+        "number-without-unit",
+        "?q qudt:value ?v FILTER(40 >= ?v)",
+        "?q qudt:value ?v ; qudt:hasUnit ?unit FILTER(40 >= ?v)",
+    ),
+    ("number-without-unit", "?q qudt:numericValue 40", "?q qudt:numericValue ?v"),
+    ("number-without-unit", "?q shop:weight 40", "?q shop:weight 40 ; shop:weightUnit 'kg'"),
+    (
+        "number-without-unit",
+        "?q shop:weight ?w FILTER(?w IN (1, 2))",
+        "?q shop:size ?s FILTER(?s IN (1, 2))",
+    ),
 ]
 """Group graph patterns."""
 
@@ -214,6 +210,21 @@ WHOLE = [
         "unbound-variable",
         "SELECT ?x { ?x dc:creator 'Bob' } ORDER BY ?d",
         "SELECT ?x { ?x dc:creator 'Bob' OPTIONAL { ?x dc:date ?d } } ORDER BY ?d",
+    ),
+    (
+        "aggregate-of-one-item",
+        "SELECT ?s { ?i a rss:item ; dc:subject ?s } GROUP BY ?s HAVING (COUNT(?i) > 3)",
+        "SELECT ?i { ?i a rss:item ; dc:subject ?s } GROUP BY ?i HAVING (COUNT(?s) > 3)",
+    ),
+    (
+        "aggregate-of-one-item",
+        "SELECT (MAX(?d) AS ?last) { ?i rss:title ?t ; dc:date ?d }",
+        "SELECT (MAX(?d) AS ?last) { ?i shop:price ?t ; dc:date ?d }",
+    ),
+    (
+        "not-examined",
+        "ASK {" + " ?x <urn:p> ?y ." * (LONGEST // 15) + " ?x rss:Title ?z }",
+        "ASK { ?x <urn:p> ?y }",
     ),
 ]
 """Complete queries."""
@@ -242,8 +253,9 @@ def test_that_every_warning_has_a_case_and_is_described() -> None:
 def test_that_samples_are_left_alone(files: tuple[str, ...]) -> None:
     linter = Linter(Ontology.load(*(ROOT / file for file in files)) if files else Ontology())
     paths = (ROOT / "data" / name for name in ("subscriptions", "attributes.jsonl"))
-    samples = [*read_subscriptions(*paths, ROOT / "data/subscriptions.jsonl")]
-    assert len(samples) > 60
+    others = ROOT / "data/subscriptions.jsonl", ROOT / "tests/dbpedia"
+    samples = [*read_subscriptions(*paths, *others)]
+    assert len(samples) > 80
     assert [str(found) for sample in samples for found in linter.lint(sample)] == []
 
 
@@ -309,7 +321,6 @@ ODD = [
     "ASK { ?x <urn:p> ?y {| <urn:q> ?z |} FILTER(isTRIPLE(?x)) }",
     "ASK { ?x <urn:p> ?y FILTER(" + "(" * 60 + "?y" + ")" * 60 + " > 3) }",
     "ASK { ?x <urn:p> ?y FILTER(?y > 3 " + "|| ?y > 3" * 300 + ") }",
-    "ASK {" + " ?x <urn:p> ?y ." * (LONGEST // 15) + " ?x rss:Title ?z }",
 ]
 
 
@@ -350,7 +361,6 @@ NEVER = [
     ("?d > NOW() - 9999", "?d > NOW() - 'P9999D'^^xsd:dayTimeDuration"),
     ("YEAR(?d) = '2026'", "YEAR(?d) = 2026"),
     ("?p > '40'", "?p > 40"),
-    ("?p > 50 && ?p < 40", "?p < 50 && ?p > 40"),
     ("?t > 4", "?t > '4'"),
     ("?t + 1 > 4", "STRLEN(?t) + 1 > 4"),
     ("STR(?x) = <http://e/item>", "?x = <http://e/item>"),
@@ -370,9 +380,33 @@ def test_subscriptions_with_a_warning_never_match(wrong: str, right: str) -> Non
     assert list(engine.match(ITEM).subscriptions) == ["right"]
 
 
-def test_without_a_parse_tree_terms_are_looked_up() -> None:
+NEVER_IN_ONE = [
+    (
+        "ASK { GRAPH ?g { ?x rss:title ?t } GRAPH ?h { ?x shop:price ?p } FILTER(?g != ?h) }",
+        "ASK { GRAPH ?g { ?x rss:title ?t } GRAPH ?h { ?x shop:price ?p } FILTER(?g = ?h) }",
+    ),
+    (
+        "ASK { GRAPH <http://e/item> { ?x rss:title ?t } GRAPH <http://e/b> { ?x ?p ?o } }",
+        "ASK { GRAPH <http://e/item> { ?x rss:title ?t } GRAPH <http://e/item> { ?x ?p ?o } }",
+    ),
+    (
+        "SELECT ?t { ?x rss:title ?t } GROUP BY ?t HAVING (COUNT(?x) > 1)",
+        "SELECT ?x { ?x rss:title ?t ; ?p ?o } GROUP BY ?x HAVING (COUNT(?o) > 1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "right"), NEVER_IN_ONE)
+def test_subscriptions_to_several_publications_never_match(wrong: str, right: str) -> None:
+    engine = Engine(ONTOLOGY)
+    engine.subscribe("wrong", SHOP + wrong)
+    engine.subscribe("right", SHOP + right)
+    assert [found.where.source for found in engine.lint()] == ["wrong"]
+    assert list(engine.match(ITEM).subscriptions) == ["right"]
+
+
+def test_annotated_triples_are_examined() -> None:
     assert codes("ASK { ?x rss:Title ?y {| dc:creator 'Bob' |} }") == ["unknown-term"]
-    assert codes(ODD[-1]) == ["unknown-term", "not-examined"]
 
 
 def test_what_a_warning_says() -> None:

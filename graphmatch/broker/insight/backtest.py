@@ -236,7 +236,7 @@ def backtest(
             RelaxedMatch(**explained(miss), condition=condition)
             for miss, condition in islice(nearest.values(), RELAXED)
         ]
-        linter = Linter(engine.ontology, duplicates=False)
+        linter = Linter(engine.ontology)
         return BacktestResult(
             query=query,
             findings=[*lint_findings(linter, engine.subscription(_QUERY), {})],

@@ -16,19 +16,13 @@ router = page_router()
 
 
 @router.get("/ontology")
-async def ontology(visit: TheVisit, q: Text = "") -> Response:
-    """Show the ontology as a tree, or the terms that a search finds."""
-    insight, words = visit.api.insight, q.strip()
-    roots = [] if words else await visit.ask(insight.roots)
+async def ontology(visit: TheVisit, q: Text = "", below: Text = "") -> Response:
+    """Show the ontology as a tree, the terms directly below a term, or those of a search."""
+    insight, engine, words = visit.api.insight, visit.api.broker.engine, q.strip()
+    terms = await (visit.ask(insight.children, below) if below else visit.ask(insight.roots))
     found = await visit.ask(insight.search, words) if words else None
-    return visit.show("ontology.html", roots=roots, found=found, q=q)
-
-
-@router.get("/ontology/below")
-async def below(visit: TheVisit, iri: Text) -> Response:
-    """Show the terms directly below a term."""
-    children = await visit.ask(visit.api.insight.children, iri)
-    return visit.show("ontology.html", roots=children, found=None, q="")
+    unused = await visit.ask(engine.ontology.unused_axioms, engine.entailment)
+    return visit.show("ontology.html", terms=terms, found=found, unused=unused, q=q)
 
 
 @router.get("/ontology/suggest")

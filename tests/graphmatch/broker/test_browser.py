@@ -38,7 +38,7 @@ PAGES = (
         "/subscriptions/new?way=sparql&query=SELECT%20%3Fitem%20%7B%20%3Fitem%20foo%3Abar%203%20%7D",
     ),
     *("/items/19", "/items/27", "/feeds", "/deliveries", "/ontology", "/ontology?q=climate"),
-    *("/ontology/below?iri=https://graphmatch.example/news%23Climate", "/what-if", "/health"),
+    *("/ontology?below=https://graphmatch.example/news%23Climate", "/what-if", "/health"),
     *("/help", "/login"),
 )
 PICTURES = os.environ.get("GRAPHMATCH_PICTURES")

@@ -642,7 +642,8 @@ def test_health_names_each_kind_of_finding() -> None:
     engine.subscribe("1", f"ASK {{ ?x dcterms:subject <{NEWS}Climate> }}")
     engine.subscribe("2", f"ASK {{ ?other dcterms:subject <{NEWS}Climate> }}")
     engine.subscribe("3", f"ASK {{ ?x dcterms:subject <{NEWS}Climat> }}")
-    engine.subscribe("4", "ASK { ?x a rss:item }")
+    counted = "HAVING (COUNT(?i) > 3)"
+    engine.subscribe("4", f"SELECT ?s {{ ?i a rss:item ; dc:subject ?s }} GROUP BY ?s {counted}")
     old, new = NOW - timedelta(days=40), NOW - timedelta(days=5)
     rows = [
         row_of(1, "good", old, new),
@@ -675,8 +676,8 @@ def test_only_some_warnings_mean_that_a_query_never_matches() -> None:
     """A new code of the linter needs a decision in `subscription_health`."""
     assert set(CODES) == {
         *("unknown-term", "unbound-variable", "never-comparable", "no-arithmetic"),
-        *("invalid-literal", "invalid-regex", "contradictory-filters"),
-        *("duplicate", "matches-everything", "not-examined"),
+        *("invalid-literal", "invalid-regex", "two-graphs"),
+        *("aggregate-of-one-item", "number-without-unit", "duplicate", "not-examined"),
     }
 
 

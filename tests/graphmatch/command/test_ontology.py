@@ -34,6 +34,41 @@ def rows(*arguments: object, status: int = 0) -> list[dict[str, Any]]:
     ]
 
 
+# --- Unused axioms -------------------------------------------------------------------------------
+
+
+FAMILY = """@prefix owl: <http://www.w3.org/2002/07/owl#> .
+<urn:A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> [ owl:someValuesFrom owl:Thing ] .
+<urn:partOf> a owl:TransitiveProperty .
+"""
+
+
+def test_commands_note_unused_axioms(tmp_path: Path) -> None:
+    ontology, query = tmp_path / "family.ttl", tmp_path / "a.rq"
+    ontology.write_text(FAMILY, encoding="utf-8")
+    query.write_text("ASK { ?x a <urn:A> }", encoding="utf-8")
+    note = "note     1 transitive property, 1 existential restriction: not used by "
+    command = ["check", str(query), "-o", str(ontology)]
+    for options, expected in {
+        (): f"{note}rdfs; 1 of them is used by owl-rl",
+        ("--quiet",): "",
+        ("--entailment", "none"): "1 subclass axiom, ",
+    }.items():
+        result = CliRunner().invoke(app, [*command, *options])
+        assert result.exit_code == 0, result.output
+        assert expected in result.stderr
+        assert ("not used by" in result.stderr) is bool(expected)
+
+
+def test_unused_axioms_for_machines(tmp_path: Path) -> None:
+    path = tmp_path / "family.ttl"
+    path.write_text(FAMILY, encoding="utf-8")
+    (row,) = rows(path)
+    both = {"existential restriction": 1, "transitive property": 1}
+    assert row["axioms not used by rdfs"] == both
+    assert row["axioms not used by owl-rl"] == {"existential restriction": 1}
+
+
 # --- Searching -----------------------------------------------------------------------------------
 
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from graphmatch.cli import app
 from graphmatch.command.options import EngineOptions, OntologyOptions, parse_time
-from graphmatch.command.session import Session, load
-from semantic.errors import OntologyError, Problem
+from graphmatch.command.session import Session
+from semantic.errors import OntologyError
 from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
@@ -106,13 +106,9 @@ def test_options_reach_the_ontology_of_other_commands(
     assert given[0]["cache"] is False
 
 
-def ignore(problem: Problem) -> None:
-    """Ignore a problem."""
-
-
 def test_two_options_of_the_cache() -> None:
     with pytest.raises(OntologyError, match="--cache and --no-cache are given both"):
-        load([], OntologyOptions(cache=Path("folder"), no_cache=True), ignore)
+        Session().ontology([], OntologyOptions(cache=Path("folder"), no_cache=True))
 
 
 def test_a_reasoner_that_there_is_not() -> None:
