@@ -22,9 +22,7 @@ MATCHERS: Mapping[str, str] = {
     "ops": "graphmatch.published.reconstructed.ops:Ops",
     "mic": "graphmatch.published.reconstructed.mic:Mic",
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
-    "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",
     "htree": "graphmatch.published.reconstructed.htree:HTree",
@@ -42,11 +40,11 @@ MATCHERS: Mapping[str, str] = {
 IMPLEMENTED_WITH: Mapping[str, frozenset[str]] = {
     "numba": frozenset({"htree", "betree", "gryphon"}),
     "NumPy": frozenset(
-        {"gtopss", "stopss", "gem", "rein", "tama", "opindex"}
+        {"gtopss", "stopss", "rein", "tama", "opindex"}
         | {"dexin", "dexin-exclusive", "dexin-inclusive", "dexin-optimal"}
     ),
     "bitarray": frozenset({"ctps"}),
-    "Python": frozenset({"ops", "mic", "ibroker", "gryphon-general"}),
+    "Python": frozenset({"ops", "mic", "gryphon-general"}),
     "pyoxigraph": frozenset({"naive"}),
 }
 """The matchers by the implementation of the work that they do for each subscription: loops that
