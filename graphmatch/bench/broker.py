@@ -21,7 +21,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, time
@@ -32,8 +32,7 @@ from aiohttp import web
 from sqlalchemy import insert
 
 from graphmatch.bench import report
-from graphmatch.bench.matching import RunOptions
-from graphmatch.bench.process import Row
+from graphmatch.bench.process import Row, memory
 from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.broker.db.store import Store, counted
@@ -60,21 +59,21 @@ _COLUMNS = {
 }
 
 
-def run(chosen: RunOptions, shapes: int = 0, *, json: bool = False) -> int:
+def run(sizes: Sequence[Size], shapes: int = 0, *, json: bool = False) -> int:
     """Measure each size; print a table, or one JSON object per line; return the exit status."""
     out = CommandConsole()
-    for size in chosen.sizes:
+    for size in sizes:
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
-            planted = Size(size, min(chosen.events, size // MATCHES), chosen.seed)
+            planted = replace(size, events=min(size.events, size.subscriptions // MATCHES))
             workload = GraphWorkload(planted, matches=MATCHES, shapes=shapes)
-            rows = asyncio.run(_measured(Path(folder), workload, chosen.events))
-        about = {"workload": "broker", "subscriptions": size, "events": chosen.events}
-        about |= {"seed": chosen.seed, "shapes": shapes}
+            rows = asyncio.run(_measured(Path(folder), workload, size.events))
+        about = {"workload": "broker", **asdict(size), "shapes": shapes}
         if json:
             for row in rows:
                 out.write_json({**about, **row})
         else:
-            out.print(f"broker, {size:,} subscriptions\n{report.table(rows, _COLUMNS)}")
+            said = f"broker, {size.subscriptions:,} subscriptions"
+            out.print(f"{said}\n{report.table(rows, _COLUMNS)}")
     return 0
 
 
@@ -94,8 +93,9 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
     async with _served(store) as service:
         documents = [workload.document(n, "nt", _NEW + events + n) for n in range(events)]
         _, seconds, _ = await _publish(service, documents, None)
-        more = {"megabytes": service.megabytes()}
-        rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds} | more)
+        rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds})
+        if (peak := memory("VmHWM:", service.process.pid)) is not None:
+            rows[-1]["megabytes"] = peak / 2**20
     async with _receiver() as (url, got):
         few = folder / "few.db"
         sink = WebhookSink(kind="webhook", url=url).model_dump(exclude_none=True)
@@ -152,15 +152,6 @@ class _Service:
     store: Path
     url: str
     seconds: float
-
-    def megabytes(self) -> float | None:
-        """Return its peak memory, if the system provides it."""
-        try:
-            said = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        except OSError:
-            return None
-        lines = (line.split() for line in said.splitlines())
-        return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from graphmatch.bench.process import Row
+from graphmatch.console import CommandConsole, styled
 from semantic.errors import unknown_choice
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[
         if name not in known:
             raise unknown_choice(parameter, name, known)
     return list(dict.fromkeys(names))
+
+
+def show_problems(err: CommandConsole, name: str, found: Row) -> int:
+    """Print which engines are not installed, and an error, if any; return the exit status.
+
+    `name` is that of the run, and `found` a result of `graphmatch.bench.runner.asked`.
+    """
+    for engine, how in found.get("missing", {}).items():
+        err.print(styled((f"{name}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
+    if "wrong" not in found:
+        return 0
+    err.print(styled((f"{name}: ", "red"), found["wrong"]))
+    return 2
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import gc
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import count, islice
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -156,10 +156,10 @@ class _Run:
                 self.micros[number] = min(micros, self.micros.get(number, micros))
 
 
-def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
+def asked(workload: str, columns: Sequence[str], size: Size, **more: Any) -> Row:
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
-    `size` has the arguments of `Size`, and `more` those of `measured`. A workload outside of
+    `more` has arguments of `measured`. A workload outside of
     `WORKLOADS` is a module of this package, whose `measure` makes the rows. Columns of engines that
     are not installed are left out; ``missing`` says how to install these engines.
     """
@@ -167,7 +167,9 @@ def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: An
     missing = {name: PEERS[name].missing() for name in engines.values() if name in PEERS}
     columns = [text for text in columns if not missing.get(engines[text])]
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
-    found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
+    found = in_own_process(
+        module, json.dumps([workload, columns, astuple(size), more], default=str)
+    )
     found["missing"] = {name: how for name, how in missing.items() if how}
     if "failed" in found:
         return {**found, "rows": [], "wrong": f"failed: {found['failed']}"}

@@ -220,36 +220,41 @@ def invoked(*arguments: str) -> tuple[int, str, str]:
     return ran.exit_code, ran.stdout, ran.stderr
 
 
-def test_columns_that_are_chosen() -> None:
-    chosen = matching.RunOptions(
-        engines=["graphmatch", "dictionary", "parse"], forms=["turtle"], core=True
-    )
-    assert list(matching.columns_of("graph", chosen, {})) == [
-        "graphmatch:turtle",
-        "graphmatch:turtle+new",
-        "graphmatch:core",
-        "dictionary:integers",
-        "dictionary:integers+new",
-        "parse:turtle",
-        "parse:turtle+new",
-    ]
-    chosen = matching.RunOptions(engines=["graphmatch", "scan"])
-    assert list(matching.columns_of("concepts", chosen, {})) == [
-        "graphmatch:arrow",
-        "graphmatch:dicts",
-        "scan:integers",
-    ]
-    chosen = matching.RunOptions(engines=["mokaccino", "scan"])
-    assert list(matching.columns_of("attributes", chosen, {})) == [
-        "mokaccino:document",
-        "scan:integers",
-    ]
-    chosen = matching.RunOptions(engines=["lucene"])
-    assert not list(matching.columns_of("keywords", chosen, {}))
-    assert list(matching.columns_of("keywords", chosen, {"whole": True})) == ["lucene:titles"]
-    chosen = matching.RunOptions(forms=["objects"])
-    columns = list(matching.columns_of("keywords", chosen, {"topics": 0.5}))
-    assert columns == ["graphmatch:objects"]
+@pytest.mark.parametrize(
+    ("workload", "parameters", "engines", "forms", "columns"),
+    [
+        (
+            "graph",
+            {},
+            ["graphmatch", "dictionary", "parse"],
+            ["turtle", "core"],
+            [
+                *("graphmatch:turtle", "graphmatch:turtle+new", "graphmatch:core"),
+                *("dictionary:integers", "dictionary:integers+new"),
+                *("parse:turtle", "parse:turtle+new"),
+            ],
+        ),
+        (
+            "concepts",
+            {},
+            ["graphmatch", "scan"],
+            [],
+            ["graphmatch:arrow", "graphmatch:dicts", "scan:integers"],
+        ),
+        ("attributes", {}, ["mokaccino", "scan"], [], ["mokaccino:document", "scan:integers"]),
+        ("keywords", {}, ["lucene"], [], []),
+        ("keywords", {"whole": True}, ["lucene"], [], ["lucene:titles"]),
+        ("keywords", {"topics": 0.5}, [], ["objects"], ["graphmatch:objects"]),
+    ],
+)
+def test_columns_that_are_chosen(
+    workload: str,
+    parameters: dict[str, object],
+    engines: list[str],
+    forms: list[str],
+    columns: list[str],
+) -> None:
+    assert list(matching.columns_of(workload, parameters, engines, forms)) == columns
 
 
 def test_rows_and_a_table_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
