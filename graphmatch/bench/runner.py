@@ -159,17 +159,16 @@ class _Run:
 def asked(workload: str, columns: Sequence[str], size: Size, **more: Any) -> Row:
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
-    `more` has arguments of `measured`. A workload outside of
-    `WORKLOADS` is a module of this package, whose `measure` makes the rows. Columns of engines that
-    are not installed are left out; ``missing`` says how to install these engines.
+    `more` has arguments of `measured`. A workload outside of `WORKLOADS` is a module of this
+    package, whose `measure` makes the rows. Columns of engines that are not installed are left out;
+    ``missing`` says how to install these engines.
     """
     engines = {text: Configuration.of(text).engine for text in columns}
     missing = {name: PEERS[name].missing() for name in engines.values() if name in PEERS}
     columns = [text for text in columns if not missing.get(engines[text])]
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
-    found = in_own_process(
-        module, json.dumps([workload, columns, astuple(size), more], default=str)
-    )
+    request = json.dumps([workload, columns, astuple(size), more], default=str)
+    found = in_own_process(module, request)
     found["missing"] = {name: how for name, how in missing.items() if how}
     if "failed" in found:
         return {**found, "rows": [], "wrong": f"failed: {found['failed']}"}
