@@ -172,7 +172,7 @@ async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
                 raise RuntimeError(f"the service has ended: {said}")
             said = line.decode()
         url = said.partition("listening at ")[2].split(",")[0]
-        draining = asyncio.create_task(_drain(process.stderr))
+        draining = asyncio.create_task(process.stderr.read())  # The pipe must not fill up.
         async with aiohttp.ClientSession() as session:
             while True:
                 async with session.get(f"{url}/readyz") as answer:
@@ -185,11 +185,6 @@ async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
             process.terminate()
         await process.wait()
     await draining
-
-
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.read(65_536):
-        pass
 
 
 async def _publish(

@@ -74,10 +74,9 @@ def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    """Return rows as a table in Markdown; `columns` maps keys to headings."""
-    cells = [list(columns.values()), ["---"] * len(columns)]
-    cells += [[number(row.get(key)) for key in columns] for row in rows]
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as a table in Markdown."""
+    cells = [headings, ["---"] * len(headings), *(map(number, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
@@ -105,10 +104,8 @@ def section(of: Experiment, picture: str) -> str:
 
 def verdicts(several: Iterable[Experiment]) -> str:
     """Return figures as a table in Markdown: claim, verdict, and the measure it rests on."""
-    columns = ("figure", "claim", "verdict", "measure")
-    rows = [(f"[{o.name}](#{o.name})", o.claim, o.verdict, o.measure_text) for o in several]
-    cells = [dict(zip(columns, row, strict=True)) for row in rows]
-    return markdown(cells, dict(zip(columns, columns, strict=True)))
+    rows = ((f"[{o.name}](#{o.name})", o.claim, o.verdict, o.measure_text) for o in several)
+    return markdown(("figure", "claim", "verdict", "measure"), rows)
 
 
 def draw(of: Experiment, records: Sequence[Record]) -> bytes:

@@ -192,7 +192,7 @@ def _amount(value: float | None, key: str) -> str:
 
 def table(results: Mapping[str, Row]) -> str:
     """Return the comparisons as a table in Markdown, with the machines that measured them."""
-    headings = ("run", "size", "measured", "", "beside", " ", "times as fast", "winner")
+    headings = ("run", "size", "measured", "", "beside", "", "times as fast", "winner")
     rows = [
         (
             f"`{one.run.name}`: {one.run.title}",
@@ -206,10 +206,8 @@ def table(results: Mapping[str, Row]) -> str:
         )
         for one in comparisons(results)
     ]
-    cells = [dict(zip(headings, row, strict=True)) for row in rows]
-    text = report.markdown(cells, dict(zip(headings, headings, strict=True)))
     machines = dict.fromkeys(found["machine"] for found in results.values())
-    return f"{'; '.join(machines)}\n\n{text}"
+    return f"{'; '.join(machines)}\n\n{report.markdown(headings, rows)}"
 
 
 def sentences(results: Mapping[str, Row], section: str) -> list[str]:

@@ -7,7 +7,7 @@ an ``owl:Class``).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,12 +107,6 @@ class OntologyView:
     def label(self, term: NamedNode) -> str | None:
         """Return the best label for the reader; ``None`` if the term has none."""
         return next((label.value for label in self.labels(term)), None)
-
-    @cached_property
-    def labels_by_language(self) -> Mapping[str, int]:
-        """The number of labels in each language, of those that annotation searches for in texts."""
-        labels = self.ontology.labels()
-        return dict(Counter(each.language or "without language" for each in labels).most_common())
 
     def kinds(self, term: NamedNode) -> tuple[str, ...]:
         """Return the kinds of a term: class, property, concept, instance."""

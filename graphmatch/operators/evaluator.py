@@ -225,7 +225,7 @@ class OperatorEvaluator:
     @property
     def rows(self) -> list[tuple[str, bool]]:
         """The IRI of each operator and whether it has an index, for the core."""
-        return [(one.iri, one.index is not None) for one in self.all]
+        return [one.row for one in self.all]
 
     def attach(self, core: _native.Core, limits: Limits) -> None:
         """Adopt the engine's time limit, and let its core query the indexes.

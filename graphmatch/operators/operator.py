@@ -130,6 +130,11 @@ class Operator:
     def __repr__(self) -> str:
         return f"<Operator {self.iri}>"
 
+    @property
+    def row(self) -> tuple[str, bool]:
+        """The operator's IRI, and whether it has an index."""
+        return self.iri, self.index is not None
+
 
 def term_of(result: object) -> Term:
     """Return the result of a call as a term.

@@ -12,7 +12,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
-from graphmatch.published.sequential import EvaluationOrder
 from semantic.errors import unknown_choice
 from semantic.ontology.ontology import Ontology
 
@@ -71,14 +70,3 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
         raise unknown_choice("matcher", name, MATCHERS)
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
-
-
-def make_order(name: str, **options: Any) -> EvaluationOrder:
-    """Create the evaluation order that `ORDERS` lists under a name.
-
-    `options` are arguments of its class. Raise `InputError` if the name is unknown.
-    """
-    if name not in ORDERS:
-        raise unknown_choice("order", name, ORDERS)
-    order: EvaluationOrder = resolve_name(ORDERS[name])(**options)
-    return order

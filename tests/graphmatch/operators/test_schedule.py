@@ -10,13 +10,14 @@ from time import process_time
 import pytest
 
 from graphmatch.operators.schedule import Schedule, Statistics
-from graphmatch.published import make_order
 from graphmatch.published.sequential import (
     EvaluationOrder,
     Predicate,
     PredicateConjunction,
     PredicateResult,
+    Sequential,
 )
+from graphmatch.published.suborder import SubOrder
 
 
 class Workload:
@@ -71,8 +72,8 @@ class Workload:
     def published(self, name: str, truth: Sequence[bool]) -> list[int]:
         """Return the calls of a paper's algorithm; Sub-Order gets each p and cost."""
         if name not in self._orders:
-            told = {} if name == "sequential" else {"estimate": self._estimate}
-            order = self._orders[name] = make_order(name, **told)
+            order = Sequential() if name == "sequential" else SubOrder(self._estimate)
+            self._orders[name] = order
             for number, several in enumerate(self.subscriptions):
                 predicates = tuple(Predicate(str(t)) for t in several)
                 order.subscribe(PredicateConjunction(str(number), predicates))
