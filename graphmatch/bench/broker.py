@@ -114,14 +114,8 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
 def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
     """Create a store with a subscription for each query, all with the same sink."""
     store, now = Store(str(path)), int(time() * 1000)
-    same = {
-        "name": "bench",
-        "sink": sink,
-        "state": "active",
-        "generation": 1,
-        "after_publication": 0,
-    }
-    same |= {"created_at": now, "expires_at": now + 10**9}
+    same = {"name": "bench", "sink": sink, "state": "active", "generation": 1}
+    same |= {"after_publication": 0, "created_at": now, "expires_at": now + 10**9}
     for begin in range(0, len(queries), 10_000):
         part = queries[begin : begin + 10_000]
 

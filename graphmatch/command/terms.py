@@ -21,6 +21,8 @@ from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, compact, local_name
 from semantic.vocabulary import RESERVED
 
+_KINDS = {"classes": "class", "properties": "property", "concepts": "concept"}
+"""The kind of a term by the name of its taxonomy."""
 _CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
 
 
@@ -110,13 +112,7 @@ class OntologyView:
 
     def kinds(self, term: NamedNode) -> tuple[str, ...]:
         """Return the kinds of a term: class, property, concept, instance."""
-        kinds = [
-            kind
-            for kind, taxonomy in zip(
-                ("class", "property", "concept"), self.taxonomies.values(), strict=True
-            )
-            if term in taxonomy
-        ]
+        kinds = [_KINDS[name] for name, taxonomy in self.taxonomies.items() if term in taxonomy]
         return tuple([*kinds, "instance"] if self.types(term) else kinds)
 
     def types(self, term: Term) -> tuple[NamedNode, ...]:
