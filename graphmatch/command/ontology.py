@@ -29,7 +29,7 @@ FOUND = 40
 LISTED = 12
 """The maximum number of terms in one line of a description."""
 _Output: TypeAlias = tuple[Iterable[Mapping[str, object]], Iterable[Text]]
-"""What is printed, as JSON Lines or as text."""
+"""The rows of JSON Lines, and the lines of text."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 
