@@ -21,7 +21,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, time
@@ -32,8 +32,7 @@ from aiohttp import web
 from sqlalchemy import insert
 
 from graphmatch.bench import report
-from graphmatch.bench.matching import RunOptions
-from graphmatch.bench.process import Row
+from graphmatch.bench.process import Row, memory
 from graphmatch.bench.workloads import Size
 from graphmatch.bench.workloads.graph import GraphWorkload
 from graphmatch.broker.db.store import Store, counted
@@ -60,21 +59,21 @@ _COLUMNS = {
 }
 
 
-def run(chosen: RunOptions, shapes: int = 0, *, json: bool = False) -> int:
+def run(sizes: Sequence[Size], shapes: int = 0, *, json: bool = False) -> int:
     """Measure each size; print a table, or one JSON object per line; return the exit status."""
     out = CommandConsole()
-    for size in chosen.sizes:
+    for size in sizes:
         with TemporaryDirectory(prefix="graphmatch-bench-") as folder:
-            planted = Size(size, min(chosen.events, size // MATCHES), chosen.seed)
+            planted = replace(size, events=min(size.events, size.subscriptions // MATCHES))
             workload = GraphWorkload(planted, matches=MATCHES, shapes=shapes)
-            rows = asyncio.run(_measured(Path(folder), workload, chosen.events))
-        about = {"workload": "broker", "subscriptions": size, "events": chosen.events}
-        about |= {"seed": chosen.seed, "shapes": shapes}
+            rows = asyncio.run(_measured(Path(folder), workload, size.events))
+        about = {"workload": "broker", **asdict(size), "shapes": shapes}
         if json:
             for row in rows:
                 out.write_json({**about, **row})
         else:
-            out.print(f"broker, {size:,} subscriptions\n{report.table(rows, _COLUMNS)}")
+            said = f"broker, {size.subscriptions:,} subscriptions"
+            out.print(f"{said}\n{report.table(rows, _COLUMNS)}")
     return 0
 
 
@@ -94,8 +93,9 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
     async with _served(store) as service:
         documents = [workload.document(n, "nt", _NEW + events + n) for n in range(events)]
         _, seconds, _ = await _publish(service, documents, None)
-        more = {"megabytes": service.megabytes()}
-        rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds} | more)
+        rows.append({"row": "sustained", "seconds": seconds, "per_second": events / seconds})
+        if (peak := memory("VmHWM:", service.process.pid)) is not None:
+            rows[-1]["megabytes"] = peak / 2**20
     async with _receiver() as (url, got):
         few = folder / "few.db"
         sink = WebhookSink(kind="webhook", url=url).model_dump(exclude_none=True)
@@ -114,14 +114,8 @@ async def _measured(folder: Path, workload: GraphWorkload, events: int) -> list[
 def _fill(path: Path, queries: Sequence[str], sink: dict[str, Any]) -> None:
     """Create a store with a subscription for each query, all with the same sink."""
     store, now = Store(str(path)), int(time() * 1000)
-    same = {
-        "name": "bench",
-        "sink": sink,
-        "state": "active",
-        "generation": 1,
-        "after_publication": 0,
-    }
-    same |= {"created_at": now, "expires_at": now + 10**9}
+    same = {"name": "bench", "sink": sink, "state": "active", "generation": 1}
+    same |= {"after_publication": 0, "created_at": now, "expires_at": now + 10**9}
     for begin in range(0, len(queries), 10_000):
         part = queries[begin : begin + 10_000]
 
@@ -153,15 +147,6 @@ class _Service:
     url: str
     seconds: float
 
-    def megabytes(self) -> float | None:
-        """Return its peak memory, if the system provides it."""
-        try:
-            said = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        except OSError:
-            return None
-        lines = (line.split() for line in said.splitlines())
-        return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
-
 
 @asynccontextmanager
 async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
@@ -181,7 +166,7 @@ async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
                 raise RuntimeError(f"the service has ended: {said}")
             said = line.decode()
         url = said.partition("listening at ")[2].split(",")[0]
-        draining = asyncio.create_task(_drain(process.stderr))
+        draining = asyncio.create_task(process.stderr.read())  # The pipe must not fill up.
         async with aiohttp.ClientSession() as session:
             while True:
                 async with session.get(f"{url}/readyz") as answer:
@@ -194,11 +179,6 @@ async def _served(store: Path, *more: str) -> AsyncIterator[_Service]:
             process.terminate()
         await process.wait()
     await draining
-
-
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.read(65_536):
-        pass
 
 
 async def _publish(

@@ -20,7 +20,7 @@ from graphmatch.bench import report
 from graphmatch.bench.process import Row
 from graphmatch.bench.results import add_results, machine, read_results, write_bytes
 from graphmatch.bench.runner import Scale, asked
-from graphmatch.bench.workloads import workload_class
+from graphmatch.bench.workloads import Size, workload_class
 from graphmatch.console import CommandConsole, styled
 
 Record: TypeAlias = tuple[str, str, str, float, float]
@@ -88,7 +88,8 @@ class Experiment:
             size = int(x) if of_size else count
             able = [c for label, c in self.algorithms.items() if size <= self.most.get(label, size)]
             varied = {} if of_size else {self.axis: x}
-            point: Row = {"workload": self.workload, "columns": able, "size": [size, events, SEED]}
+            whole = Size(size, events, SEED)
+            point: Row = {"workload": self.workload, "columns": able, "size": whole}
             point["parameters"] = {**self.parameters, **self.variants[variant], **varied}
             yield variant, x, {**point, "seconds": SECONDS[scale], "passes": PASSES}
 

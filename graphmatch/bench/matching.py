@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from graphmatch.bench import report, runner
 from graphmatch.bench.adapters import ENGINES, adapter
 from graphmatch.bench.peers import PEERS
-from graphmatch.bench.workloads import workload_class
-from graphmatch.console import CommandConsole, styled
+from graphmatch.bench.workloads import Size, workload_class
+from graphmatch.console import CommandConsole
 
 DEFAULT_FORMS: Mapping[str, Sequence[str]] = {
     "graph": ("nt", "objects"),
@@ -36,52 +35,27 @@ _COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The sizes of a comparison, and the compared engines and forms of events.
-
-    Parameters
-    ----------
-    sizes
-        The numbers of subscriptions, one run each.
-    events
-        The number of events.
-    seed
-        Determines the generated data.
-    engines, forms
-        The compared engines and forms of events; the usual ones by default.
-    core
-        Whether to measure the core alone, too.
-    """
-
-    sizes: Sequence[int] = (10_000,)
-    events: int = 200
-    seed: int = 1
-    engines: Sequence[str] = ()
-    forms: Sequence[str] = ()
-    core: bool = False
-
-
 def run(
-    workload: str, chosen: RunOptions, parameters: Mapping[str, Any], *, json: bool = False
+    workload: str,
+    sizes: Sequence[Size],
+    parameters: Mapping[str, Any],
+    engines: Sequence[str] = (),
+    forms: Sequence[str] = (),
+    *,
+    json: bool = False,
 ) -> int:
     """Measure each size; print a table, or one JSON object per line; return the exit status.
 
     Raise `InputError` if an engine or form is unknown.
     """
     out, err = CommandConsole(), CommandConsole(stderr=True)
-    columns = list(columns_of(workload, chosen, parameters))
+    columns = list(columns_of(workload, parameters, engines, forms))
     status = 0
-    for size in chosen.sizes:
-        said = f"{workload}, {size:,} subscriptions"
+    for size in sizes:
+        said = f"{workload}, {size.subscriptions:,} subscriptions"
         with err.status(f"{said}: {', '.join(columns)}") if err.is_terminal else nullcontext():
-            whole = [size, chosen.events, chosen.seed]
-            found = runner.asked(workload, columns, whole, parameters=parameters)
-        for engine, how in found.get("missing", {}).items():
-            err.print(styled((f"{said}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
-        if "wrong" in found:
-            err.print(styled((f"{said}: ", "red"), found["wrong"]))
-            status = 2
+            found = runner.asked(workload, columns, size, parameters=parameters)
+        status = report.show_problems(err, said, found) or status
         rows = found["rows"]
         for row in rows:
             row["ratio"] = row[runner.MICROS] / rows[0][runner.MICROS]
@@ -93,23 +67,24 @@ def run(
     return status
 
 
-def columns_of(workload: str, chosen: RunOptions, parameters: Mapping[str, Any]) -> Iterator[str]:
+def columns_of(
+    workload: str, parameters: Mapping[str, Any], engines: Sequence[str], forms: Sequence[str]
+) -> Iterator[str]:
     """Yield the columns to measure: each engine in each form, with repeated and with new events.
 
-    The engines are the named ones, or all of `ENGINES` that support the workload.
+    The engines and forms are the named ones. By default, the engines are all of `ENGINES` that
+    support the workload, and the forms those of `DEFAULT_FORMS`.
     """
     every = (*ENGINES, *PEERS)
     known = {name: one for name in every if workload in (one := adapter(name)).forms}
     usual = [name for name in ENGINES if name in known]
-    engines = report.named(chosen.engines or usual, known, "--engines")
+    engines = report.named(engines or usual, known, "--engines")
     if not parameters.get("whole"):
         engines = [name for name in engines if not (known[name].whole and workload == "keywords")]
     if parameters.get("topics"):
         engines = [name for name in engines if known[name].topics]
-    forms = known["graphmatch"].forms[workload]
-    wanted = chosen.forms or DEFAULT_FORMS[workload]
-    wanted = report.named(wanted, forms, "--forms")
-    wanted += ["core"] if chosen.core else []
+    every_form = known["graphmatch"].forms[workload]
+    wanted = report.named(forms or DEFAULT_FORMS[workload], every_form, "--forms")
     documents = ("", "+new") if workload_class(workload).renews else ("",)
     for name in engines:
         takes = known[name].forms[workload]

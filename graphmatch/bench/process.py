@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 """One measurement: numbers and strings by name."""
-_STATUS = Path("/proc/self/status")
 
 
 def in_own_process(module: str, *arguments: str) -> Row:
@@ -50,23 +49,24 @@ def one_core() -> Iterator[None]:
 
 
 def resident_bytes() -> int | None:
-    """Return the process's resident memory, after releasing free memory; ``None`` if unknown.
-
-    Only Linux reports the current memory of a process.
-    """
+    """Return the process's resident memory, after releasing free memory; ``None`` if unknown."""
     gc.collect()
-    if not _STATUS.exists():
-        return None
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc keeps free memory
         trim(0)
     if arrow := sys.modules.get("pyarrow"):  # the pool keeps free memory, too
         arrow.default_memory_pool().release_unused()
-    return int(_status("VmRSS:") * 1024)
+    return memory("VmRSS:")
 
 
-def _status(name: str) -> int:
-    """Return a field of the process's status on Linux, in kilobytes: ``VmRSS:``."""
-    return int(_STATUS.read_text(encoding="ascii").partition(name)[2].split()[0])
+def memory(field: str, process: int | str = "self") -> int | None:
+    """Return a field of a process's status in bytes: ``VmRSS:``; ``None`` if unknown.
+
+    Only Linux has this file.
+    """
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        return None
+    return int(status.read_text(encoding="ascii").partition(field)[2].split()[0]) * 1024
 
 
 if __name__ == "__main__":

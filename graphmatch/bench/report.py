@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from graphmatch.bench.process import Row
+from graphmatch.console import CommandConsole, styled
 from semantic.errors import unknown_choice
 
 if TYPE_CHECKING:
@@ -52,6 +53,19 @@ def named(names: Iterable[str], known: Collection[str], parameter: str) -> list[
     return list(dict.fromkeys(names))
 
 
+def show_problems(err: CommandConsole, name: str, found: Row) -> int:
+    """Print which engines are not installed, and an error, if any; return the exit status.
+
+    `name` is that of the run, and `found` a result of `graphmatch.bench.runner.asked`.
+    """
+    for engine, how in found.get("missing", {}).items():
+        err.print(styled((f"{name}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
+    if "wrong" not in found:
+        return 0
+    err.print(styled((f"{name}: ", "red"), found["wrong"]))
+    return 2
+
+
 def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     """Return rows as a plain table; `columns` maps keys to headings; unused keys are left out."""
     shown = {key: heading for key, heading in columns.items() if any(key in row for row in rows)}
@@ -60,10 +74,9 @@ def table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def markdown(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    """Return rows as a table in Markdown; `columns` maps keys to headings."""
-    cells = [list(columns.values()), ["---"] * len(columns)]
-    cells += [[number(row.get(key)) for key in columns] for row in rows]
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as a table in Markdown."""
+    cells = [headings, ["---"] * len(headings), *(map(number, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
@@ -91,10 +104,8 @@ def section(of: Experiment, picture: str) -> str:
 
 def verdicts(several: Iterable[Experiment]) -> str:
     """Return figures as a table in Markdown: claim, verdict, and the measure it rests on."""
-    columns = ("figure", "claim", "verdict", "measure")
-    rows = [(f"[{o.name}](#{o.name})", o.claim, o.verdict, o.measure_text) for o in several]
-    cells = [dict(zip(columns, row, strict=True)) for row in rows]
-    return markdown(cells, dict(zip(columns, columns, strict=True)))
+    rows = ((f"[{o.name}](#{o.name})", o.claim, o.verdict, o.measure_text) for o in several)
+    return markdown(("figure", "claim", "verdict", "measure"), rows)
 
 
 def draw(of: Experiment, records: Sequence[Record]) -> bytes:

@@ -12,7 +12,7 @@ import gc
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import count, islice
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -156,18 +156,19 @@ class _Run:
                 self.micros[number] = min(micros, self.micros.get(number, micros))
 
 
-def asked(workload: str, columns: Sequence[str], size: Sequence[int], **more: Any) -> Row:
+def asked(workload: str, columns: Sequence[str], size: Size, **more: Any) -> Row:
     """Measure in a process of its own; return ``rows``, and an error in ``wrong``, if any.
 
-    `size` has the arguments of `Size`, and `more` those of `measured`. A workload outside of
-    `WORKLOADS` is a module of this package, whose `measure` makes the rows. Columns of engines that
-    are not installed are left out; ``missing`` says how to install these engines.
+    `more` has arguments of `measured`. A workload outside of `WORKLOADS` is a module of this
+    package, whose `measure` makes the rows. Columns of engines that are not installed are left out;
+    ``missing`` says how to install these engines.
     """
     engines = {text: Configuration.of(text).engine for text in columns}
     missing = {name: PEERS[name].missing() for name in engines.values() if name in PEERS}
     columns = [text for text in columns if not missing.get(engines[text])]
     module = __name__ if workload in WORKLOADS else f"graphmatch.bench.{workload}"
-    found = in_own_process(module, json.dumps([workload, columns, size, more], default=str))
+    request = json.dumps([workload, columns, astuple(size), more], default=str)
+    found = in_own_process(module, request)
     found["missing"] = {name: how for name, how in missing.items() if how}
     if "failed" in found:
         return {**found, "rows": [], "wrong": f"failed: {found['failed']}"}
@@ -306,11 +307,8 @@ def _row(name: str, run: _Run, size: Size, wrong: str | None) -> Row:
         "subscriptions": subscriptions,
         "events": events,
         "build_seconds": built.seconds,
-        "subscriptions_per_second": subscriptions / max(built.seconds, 1e-9),
         "bytes_per_subscription": None if resident is None else resident / subscriptions,
-        "reported_bytes_per_subscription": None if reported is None else reported / subscriptions,
         "bytes": resident if reported is None else reported,
-        "resident_bytes": resident,
         MICROS: float(np.median(micros)),
         "deviation_microseconds": float(micros.std()),
         "matches_per_event": matches / events if made.matches else None,

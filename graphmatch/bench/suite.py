@@ -1,7 +1,6 @@
 """``graphmatch bench all``: what users get, measured beside what they could use instead.
 
-Each run (`graphmatch.bench.runs`) is measured in a process of its own. `graphmatch.bench.summary`
-shows results.
+Each run (`graphmatch.bench.summary`) is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from graphmatch.bench.measures import MEASURES
 from graphmatch.bench.process import Row
 from graphmatch.bench.results import add_results, machine, read_results
 from graphmatch.bench.runner import Scale, asked
-from graphmatch.bench.runs import MEMORY, RUNS, Run
-from graphmatch.console import CommandConsole, styled
+from graphmatch.bench.summary import MEMORY, RUNS, Run
+from graphmatch.bench.workloads import Size
+from graphmatch.console import CommandConsole
 
 SECONDS: Mapping[Scale, float] = {"small": 2.0, "full": 10.0}
 """The time limit of each column."""
@@ -48,11 +48,8 @@ def run(
         one = RUNS[name]
         with err.status(name) if err.is_terminal else nullcontext():
             found = measured(one, scale, seed, feeds)
-        for engine, how in found.get("missing", {}).items():
-            err.print(styled((f"{name}: ", "yellow"), f"{engine} is left out. Install it: {how}"))
-        if "wrong" in found:
-            err.print(styled((f"{name}: ", "red"), found["wrong"]))
-            status = 2
+        if problem := report.show_problems(err, name, found):
+            status = problem
             continue
         rows = {row["column"]: row for row in found["rows"]}
         kept = {
@@ -77,7 +74,7 @@ def run(
 
 def measured(one: Run, scale: Scale, seed: int, feeds: Path | None) -> Row:
     """Measure a run in a process of its own; return its rows, and an error in ``wrong``, if any."""
-    size, parameters = [one.sizes[scale], EVENTS, seed], dict(one.parameters)
+    size, parameters = Size(one.sizes[scale], EVENTS, seed), dict(one.parameters)
     if one.measured in MEASURES:
         return asked("measures", [one.measured], size, parameters=parameters)
     if one.measured == "keywords" and feeds is not None:

@@ -1,19 +1,53 @@
-"""The results of `graphmatch.bench.suite` for readers: a table, and figures with winners.
+"""The runs of ``graphmatch bench all``, read from suite.toml, and their results for readers.
 
-Nothing here is measured; all is computed from results, so a new run changes the pages.
+A run is a workload with columns (`graphmatch.bench.runner`), or a function of
+`graphmatch.bench.measures`. Nothing here is measured: the table, the figures and the winners are
+computed from results, so a new run changes the pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 from graphmatch.bench import report
 from graphmatch.bench.process import Row
-from graphmatch.bench.runner import MICROS, Configuration
-from graphmatch.bench.runs import MEMORY, RUNS, Run
+from graphmatch.bench.runner import MICROS, Configuration, Scale
 from graphmatch.bench.workloads import WORKLOADS
+
+MEMORY = "bytes_per_subscription"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The measurement of one process: a workload, or one of `MEASURES`.
+
+    suite.toml documents the fields.
+    """
+
+    name: str
+    section: str
+    title: str
+    measured: str
+    sizes: Mapping[Scale, int]
+    compared: Sequence[Sequence[str]]
+    key: str = MICROS
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    passes: int = 1
+    memory: str = ""
+
+    def columns(self) -> list[str]:
+        """Return the columns, each once."""
+        return list(dict.fromkeys(column for pair in self.compared for column in pair))
+
+
+_SUITE = tomllib.loads(Path(__file__).with_name("suite.toml").read_text(encoding="utf-8"))
+RUNS: Mapping[str, Run] = {one["name"]: Run(**one) for one in _SUITE["run"]}
+"""The runs by name."""
 
 OURS = "graphmatch"
 UNITS: Mapping[str, str] = {
@@ -158,7 +192,7 @@ def _amount(value: float | None, key: str) -> str:
 
 def table(results: Mapping[str, Row]) -> str:
     """Return the comparisons as a table in Markdown, with the machines that measured them."""
-    headings = ("run", "size", "measured", "", "beside", " ", "times as fast", "winner")
+    headings = ("run", "size", "measured", "", "beside", "", "times as fast", "winner")
     rows = [
         (
             f"`{one.run.name}`: {one.run.title}",
@@ -172,10 +206,8 @@ def table(results: Mapping[str, Row]) -> str:
         )
         for one in comparisons(results)
     ]
-    cells = [dict(zip(headings, row, strict=True)) for row in rows]
-    text = report.markdown(cells, dict(zip(headings, headings, strict=True)))
     machines = dict.fromkeys(found["machine"] for found in results.values())
-    return f"{'; '.join(machines)}\n\n{text}"
+    return f"{'; '.join(machines)}\n\n{report.markdown(headings, rows)}"
 
 
 def sentences(results: Mapping[str, Row], section: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
@@ -12,7 +11,7 @@ import typer
 from graphmatch.command.options import Json, grouped, option, require
 
 if TYPE_CHECKING:
-    from graphmatch.bench.matching import RunOptions
+    from graphmatch.bench.workloads import Size
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -38,17 +37,6 @@ class SuiteOptions:
     )
 
 
-def _numbers(text: str, option: str) -> tuple[int, ...]:
-    from semantic.errors import InputError, Place, Problem
-
-    parts = text.replace("_", "").split(",")
-    if not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
-        what = f"'{text}' is not a number of {option.removeprefix('--')}"
-        remedy = "Give numbers, with commas between them: 1000,10000."
-        raise InputError(Problem(what, Place(option), remedy))
-    return tuple(map(int, parts))
-
-
 def _listed(text: str | None) -> list[str]:
     return text.replace(" ", "").split(",") if text else []
 
@@ -66,34 +54,27 @@ class BenchOptions:
     engines: str | None = option(None, "Measure only these engines.", metavar="A[,B…]")
     forms: str | None = option(
         None,
-        "Forms of events: nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts.",
+        "Forms of events: nt, turtle, rdfxml, jsonld, feed, objects, arrow, dicts, core.",
         metavar="A[,B…]",
     )
-    core: bool = option(False, "Also measure the core alone.")
 
-    def options(self) -> RunOptions:
-        """Return the options of a run.
-
-        Raises
-        ------
-        InputError
-            If a number of subscriptions is invalid.
+    def sizes(self) -> list[Size]:
+        """Return the size of each run; raise `InputError` if a number is invalid.
 
         Examples
         --------
-        >>> BenchOptions("1000,1_000_000").options().sizes
-        (1000, 1000000)
+        >>> [size.subscriptions for size in BenchOptions("1000,1_000_000").sizes()]
+        [1000, 1000000]
         """
-        from graphmatch.bench.matching import RunOptions
+        from graphmatch.bench.workloads import Size
+        from semantic.errors import InputError, Place, Problem
 
-        return RunOptions(
-            _numbers(self.subscriptions, "--subscriptions"),
-            self.events,
-            self.seed,
-            _listed(self.engines),
-            _listed(self.forms),
-            self.core,
-        )
+        numbers = self.subscriptions.replace("_", "").split(",")
+        if not all(n.isascii() and n.isdecimal() and int(n) for n in numbers):
+            what = f"'{self.subscriptions}' is not a number of subscriptions"
+            remedy = "Give numbers, with commas between them: 1000,10000."
+            raise InputError(Problem(what, Place("--subscriptions"), remedy))
+        return [Size(int(number), self.events, self.seed) for number in numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,30 +129,9 @@ def bench(
 
     Example: `graphmatch bench graph --subscriptions 1000`
     """
-    return run(what, files or [], bench_options, workload_options, suite_options, json=json)
-
-
-def run(
-    what: What,
-    files: Sequence[Path],
-    bench_options: BenchOptions,
-    workload_options: WorkloadOptions,
-    suite_options: SuiteOptions,
-    *,
-    json: bool,
-) -> int:
-    """Run the measurement `what` and print its results; return the exit status.
-
-    Raise `InputError` for options or files that it does not use. `files` are names of runs or
-    figures.
-    """
-    names = [str(name) for name in files]
+    names = [str(name) for name in files or ()]
     scale: Literal["small", "full"] = "small" if suite_options.scale == "small" else "full"
-    given = {
-        n: v
-        for group in (bench_options, workload_options, suite_options)
-        for n, v in _given(group).items()
-    }
+    given = _given(bench_options) | _given(workload_options) | _given(suite_options)
     require("graphmatch bench", "bench")
     match what:
         case "paper":
@@ -194,7 +154,7 @@ def run(
         require("graphmatch bench broker", "broker")
         from graphmatch.bench import broker
 
-        return broker.run(bench_options.options(), workload_options.shapes or 0, json=json)
+        return broker.run(bench_options.sizes(), workload_options.shapes or 0, json=json)
     from graphmatch.bench.workloads import parameters_of, workload_class
 
     class_ = workload_class(what)
@@ -202,7 +162,8 @@ def run(
     own = {field.name for field in fields(bench_options)}
     _refuse(what, given, known | own, names=not names)
     parameters = {name: value for name, value in given.items() if name in known}
-    return matching.run(what, bench_options.options(), parameters, json=json)
+    engines, forms = _listed(bench_options.engines), _listed(bench_options.forms)
+    return matching.run(what, bench_options.sizes(), parameters, engines, forms, json=json)
 
 
 def _given(group: Any) -> dict[str, Any]:

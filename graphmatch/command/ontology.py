@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 from rich.text import Text
@@ -27,6 +28,8 @@ FOUND = 40
 """The maximum number of search results shown as text."""
 LISTED = 12
 """The maximum number of terms in one line of a description."""
+_Output: TypeAlias = tuple[Iterable[Mapping[str, object]], Iterable[Text]]
+"""The rows of JSON Lines, and the lines of text."""
 _COMMENTS = (SKOS["definition"], RDFS["comment"], SKOS["scopeNote"])
 
 
@@ -45,81 +48,74 @@ def run(
             raise InputError(Problem(what, Place("--term"), "Leave one of them out."))
         view = OntologyView(session.ontology(files, ontology_options), reader_language(os.environ))
         session.show_warnings()
-        shown = _OntologyPrinter(session, view, json=json)
         if view_options.search is not None:
-            shown.search(view_options.search)
+            found = search(view, view_options.search)
+            rows, lines = _found(view, found)
+            if not json:
+                session.note(f"{plural(len(found), 'term')} found")
         elif view_options.term is not None:
-            shown.term(view_options.term)
+            rows, lines = _term(view, view_options.term)
         else:
-            shown.trees(view_options.depth)
+            rows, lines = _trees(view, view_options.depth, session.problems)
+        if json:
+            for row in rows:
+                session.out.write_json(row)
+        else:
+            for line in lines:
+                session.out.print(line)
         return session.status
 
 
-class _OntologyPrinter:
-    """Prints trees, search results or one term of an ontology, as text or as JSON."""
+def _trees(view: OntologyView, depth: int, problems: Sequence[Problem]) -> _Output:
+    """Return the hierarchies (only as text), mapping functions, base units, and the counts."""
+    counts, declared = count_all(view, problems), _declared(view)
+    trees = (
+        [styled((kind, "bold")), *tree_lines(taxonomy, view, depth)]
+        for kind, taxonomy in view.taxonomies.items()
+        if any(named(taxonomy))
+    )
+    ends = (count_line(name, count) for name, count in counts.items())
+    lines = chain(chain.from_iterable(trees), _declared_lines(declared), ends)
+    return [counts | declared], lines
 
-    def __init__(self, session: Session, view: OntologyView, *, json: bool) -> None:
-        self._session = session
-        self._view = view
-        self._json = json
 
-    def _show(self, rows: Iterable[Mapping[str, object]], lines: Iterable[Text]) -> None:
-        """Print `rows` as JSON Lines if JSON is wanted; otherwise print `lines`."""
-        if self._json:
-            for row in rows:
-                self._session.out.write_json(row)
-        else:
-            for line in lines:
-                self._session.out.print(line)
+def _found(view: OntologyView, found: Sequence[TermMatch]) -> _Output:
+    """Return the terms with a name that contains a text; as text, at most `FOUND`."""
+    rows = (_found_as_json(view, each) for each in found)
+    lines = [_found_line(view, each) for each in found[:FOUND]]
+    if len(found) > FOUND:
+        lines.append(styled((f"… and {len(found) - FOUND:,} more", "dim")))
+    return rows, lines
 
-    def trees(self, depth: int) -> None:
-        """Print the hierarchies (only as text), mapping functions, base units, and the counts."""
-        counts, declared = count_all(self._view, self._session.problems), _declared(self._view)
-        trees = (
-            [styled((kind, "bold")), *tree_lines(taxonomy, self._view, depth)]
-            for kind, taxonomy in self._view.taxonomies.items()
-            if any(named(taxonomy))
-        )
-        ends = (count_line(name, count) for name, count in counts.items())
-        lines = chain(chain.from_iterable(trees), _declared_lines(declared), ends)
-        self._show([counts | declared], lines)
 
-    def search(self, text: str) -> None:
-        """Print the terms with a name that contains a text; as text, at most `FOUND`."""
-        found = search(self._view, text)
-        self._show(map(self._found_as_json, found), map(self._found, found[:FOUND]))
-        if self._json:
-            return
-        if len(found) > FOUND:
-            self._session.out.print(styled((f"… and {len(found) - FOUND:,} more", "dim")))
-        self._session.note(f"{plural(len(found), 'term')} found")
+def _found_line(view: OntologyView, found: TermMatch) -> Text:
+    term = found.term
+    says = [", ".join(view.kinds(term))]
+    if parents := view.parents(term):
+        says.append("under " + " and ".join(map(view.compact, parents)))
+    if below := view.count_below(term):
+        says.append(f"{below:,} below")
+    shown = (f"  {found.name}", "green")
+    return styled(view.compact(term), shown, ("  " + ", ".join(says), "dim"))
 
-    def _found(self, found: TermMatch) -> Text:
-        view, term = self._view, found.term
-        says = [", ".join(view.kinds(term))]
-        if parents := view.parents(term):
-            says.append("under " + " and ".join(map(view.compact, parents)))
-        if below := view.count_below(term):
-            says.append(f"{below:,} below")
-        shown = (f"  {found.name}", "green")
-        return styled(view.compact(term), shown, ("  " + ", ".join(says), "dim"))
 
-    def _found_as_json(self, found: TermMatch) -> dict[str, object]:
-        return {
-            "term": str(found.term),
-            "name": found.name.text,
-            "language": found.name.language,
-            "found": found.how,
-            "kinds": list(self._view.kinds(found.term)),
-            "parents": list(map(str, self._view.parents(found.term))),
-            "below": self._view.count_below(found.term),
-        }
+def _found_as_json(view: OntologyView, found: TermMatch) -> dict[str, object]:
+    return {
+        "term": str(found.term),
+        "name": found.name.text,
+        "language": found.name.language,
+        "found": found.how,
+        "kinds": list(view.kinds(found.term)),
+        "parents": list(map(str, view.parents(found.term))),
+        "below": view.count_below(found.term),
+    }
 
-    def term(self, text: str) -> None:
-        """Print the description of the term with a name or IRI (`resolve`)."""
-        description = describe(self._view, resolve(self._view, text))
-        row = {key: _plain(value) for key, value in description.items()}
-        self._show([row], _description_lines(self._view, description))
+
+def _term(view: OntologyView, text: str) -> _Output:
+    """Return the description of the term with a name or IRI (`resolve`)."""
+    description = describe(view, resolve(view, text))
+    row = {key: _plain(value) for key, value in description.items()}
+    return [row], _description_lines(view, description)
 
 
 def tree_lines(taxonomy: Taxonomy, view: OntologyView, depth: int) -> Iterator[Text]:
@@ -245,8 +241,9 @@ def count_all(view: OntologyView, problems: Sequence[Problem]) -> dict[str, obje
         counts[f"{kind}: is-a links"] = sum(1 for _ in links)
     instances = {each for class_ in named(ontology.classes) for each in ontology.instances(class_)}
     counts["instances"] = len(instances.difference(ontology.classes, ontology.properties))
-    counts["labels"] = sum(view.labels_by_language.values())
-    counts["labels by language"] = view.labels_by_language
+    labels = Counter(label.language or "without language" for label in ontology.labels())
+    counts["labels"] = labels.total()
+    counts["labels by language"] = dict(labels.most_common())
     counts["names with another root"] = len(ontology.roots)
     for entailment in ("rdfs", "owl-rl"):
         counts[f"axioms not used by {entailment}"] = ontology.unused_axioms(entailment).kinds

@@ -302,7 +302,7 @@ class EngineOptions:
     )
     operators: list[str] | None = option(
         None,
-        "Operators that subscriptions call (also FILE.py:NAME, or an entry point); repeatable.",
+        "Operators that subscriptions call (also FILE.py:NAME); repeatable.",
         metavar="MODULE:NAME",
     )
 

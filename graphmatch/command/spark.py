@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -164,14 +165,35 @@ def filter(
     Example: `graphmatch spark filter data/feeds -o ontologies/news.ttl -s data/subscriptions
     --output matches`
     """
-    from graphmatch.command.session import Session
+    from graphmatch.command.session import DONE, REFUSED, Session
+    from semantic.errors import plural
 
     with Session(verbosity) as session:
         bulk.check("parquet")
         settings = spark_options.settings()
         engine = _engine(session, engine_options, subscription_options)
         with _started(session, spark_options.master, settings, bulk.form) as spark:
-            return _filtered(session, bulk, engine, engine_options, spark, json=json)
+            from graphmatch.spark.matching import matches
+
+            started = time.perf_counter()
+            matching = partial(matches, engine, now=engine_options.now)
+            with session.waiting("Matching"):
+                parts = list(_parts(session, bulk, matching, spark))
+                if not parts:
+                    return session.status
+                did = _written(session, bulk, parts, spark)
+            seconds = time.perf_counter() - started
+        did["refused"] += session.refused
+        if json:
+            summary = {**did, "subscriptions": len(engine), "output": bulk.output}
+            session.out.write_json({**summary, "seconds": round(seconds, 3)})
+        session.note(
+            f"{plural(did['publications'], 'publication')}, "
+            f"{plural(len(engine), 'subscription')}: "
+            f"{plural(did['matches'], 'match', 'matches')}, {did['refused']} refused, "
+            f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk.output}"
+        )
+        return REFUSED if did["refused"] else DONE
 
 
 @app.command()
@@ -199,7 +221,11 @@ def watch(
         engine = changes.engine()
         packages = () if stream.kafka is None else (connector(),)
         with _started(session, spark_options.master, settings, stream.form, packages) as spark:
-            return _watched(session, stream, engine, changes, spark, engine_options)
+            from graphmatch.spark.matching import matches
+
+            matching = matches(engine, triples="triples", now=engine_options.now)
+            query = _query(stream, matching, spark)
+            return _followed(session, query, matching, changes)
 
 
 def _engine(
@@ -252,77 +278,48 @@ _LINES = re.compile(r"\.(?:nq|nquads)$", re.IGNORECASE)
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 
 
-def _filtered(
-    session: Session,
-    bulk: BulkOptions,
-    engine: Engine,
-    engine_options: EngineOptions,
-    spark: SparkSession,
-    *,
-    json: bool,
-) -> int:
+def _written(
+    session: Session, bulk: BulkOptions, parts: Sequence[DataFrame], spark: SparkSession
+) -> dict[str, int]:
+    """Write matches, and print the first refused inputs; return the counters."""
     from functools import reduce
 
     from pyspark.errors import AnalysisException
     from pyspark.sql import DataFrame, Observation
 
-    from graphmatch.command.session import DONE, REFUSED
     from graphmatch.spark.java import SparkError
     from graphmatch.spark.matching import observed
-    from semantic.errors import plural
 
-    started = time.perf_counter()
-    with session.waiting("Matching"):
-        parts = list(_parts(session, bulk, engine, engine_options, spark))
-        if not parts:
-            return session.status
-        observation = Observation("graphmatch")
-        found = observed(reduce(DataFrame.unionByName, parts), observation)
-        try:
-            found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
-        except AnalysisException as error:
-            if error.getCondition() != "PATH_ALREADY_EXISTS":
-                raise
-            what, remedy = "is there already", "Pass --mode overwrite or --mode append."
-            raise SparkError(what, bulk.output, remedy) from error
-        did = {name: value or 0 for name, value in observation.get.items()}
-        del did["engine"], did["milliseconds"]
-        if did["refused"] and bulk.mode != "append":
-            written = spark.read.format(bulk.form).load(bulk.output)
-            refused = written.where("_corrupt IS NOT NULL").select("_corrupt").limit(_SHOWN)
-            for row in refused.collect():
-                session.err.print(f"refused  {row[0]}", markup=False)
-    did["refused"] += session.refused
-    seconds = time.perf_counter() - started
-    if json:
-        summary = {**did, "subscriptions": len(engine), "output": bulk.output}
-        session.out.write_json({**summary, "seconds": round(seconds, 3)})
-    session.note(
-        f"{plural(did['publications'], 'publication')}, {plural(len(engine), 'subscription')}: "
-        f"{plural(did['matches'], 'match', 'matches')}, {did['refused']} refused, "
-        f"{plural(did['warnings'], 'warning')}, {seconds:.2f} s, in {bulk.output}"
-    )
-    return REFUSED if did["refused"] else DONE
+    observation = Observation("graphmatch")
+    found = observed(reduce(DataFrame.unionByName, parts), observation)
+    try:
+        found.write.format(bulk.form).mode(bulk.mode).save(bulk.output)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_ALREADY_EXISTS":
+            raise
+        what, remedy = "is there already", "Pass --mode overwrite or --mode append."
+        raise SparkError(what, bulk.output, remedy) from error
+    did = {name: value or 0 for name, value in observation.get.items()}
+    del did["engine"], did["milliseconds"]
+    if did["refused"] and bulk.mode != "append":
+        written = spark.read.format(bulk.form).load(bulk.output)
+        refused = written.where("_corrupt IS NOT NULL").select("_corrupt").limit(_SHOWN)
+        for row in refused.collect():
+            session.err.print(f"refused  {row[0]}", markup=False)
+    return did
 
 
 def _parts(
-    session: Session,
-    bulk: BulkOptions,
-    engine: Engine,
-    engine_options: EngineOptions,
-    spark: SparkSession,
+    session: Session, bulk: BulkOptions, matching: Callable[..., matches], spark: SparkSession
 ) -> Iterator[DataFrame]:
     """Yield DataFrames of matches and counters: one each for tables, lines and documents."""
     from pyspark.sql import functions as sql
 
     from graphmatch.spark.documents import publications
-    from graphmatch.spark.matching import matches
 
-    matching: Any = partial(matches, engine, now=engine_options.now)
     tables, lines, documents = _listed(session, bulk, spark)
     if tables:
-        found = spark.read.parquet(*tables)
-        yield matching().rows(found)
+        yield matching().rows(spark.read.parquet(*tables))
     if lines:
         texts = spark.read.text(lines).select("value", _named("_metadata.file_path"))
         read = publications("value", lines=True)(texts)
@@ -441,35 +438,22 @@ class EngineFiles:
             named.append(imports)
         files = [file for path in named for file in files_in(path, lambda _: None)]
         for file in (*files, *(self._engine_options.files or ())):
-            try:
+            with suppress(OSError):  # The file is missing.
                 about = file.stat()
-            except OSError:
-                found.append((str(file), -1, -1))
-            else:
                 found.append((str(file), about.st_mtime_ns, about.st_size))
         return found
 
 
-def _watched(
-    session: Session,
-    stream: StreamOptions,
-    engine: Engine,
-    changes: EngineFiles,
-    spark: SparkSession,
-    engine_options: EngineOptions,
-) -> int:
-    from graphmatch.spark.matching import matches
-
+def _query(stream: StreamOptions, matching: matches, spark: SparkSession) -> StreamingQuery:
+    """Start matching what arrives, and writing the matches."""
     if spark.conf.get(_PARTITIONS) == _MANY:  # each partition keeps state, even for small batches
         spark.conf.set(_PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
-    matching = matches(engine, triples="triples", now=engine_options.now)
     found = _arriving(stream, spark).transform(matching)
     checkpoint = stream.checkpoint or f"{stream.output.rstrip('/')}-checkpoint"
     _check_output(stream.output, checkpoint, spark)
     writer = found.writeStream.format(stream.form).option("checkpointLocation", checkpoint)
     trigger: Any = {"availableNow": True} if stream.once else {"processingTime": stream.every}
-    query = writer.option("path", stream.output).trigger(**trigger).start()
-    return _followed(session, query, matching, changes)
+    return writer.option("path", stream.output).trigger(**trigger).start()
 
 
 def _check_output(output: str, checkpoint: str, spark: SparkSession) -> None:
@@ -542,7 +526,7 @@ def _followed(
     from graphmatch.command.serve import stopping
     from graphmatch.command.session import REFUSED
 
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     told = -1
     with stopping() as stops:  # A handler must not call Spark, whose connection may be in use.
         is_active = True
@@ -556,11 +540,11 @@ def _followed(
                     told = progress.batchId
                     did = _did(progress)
                     session.note(f"batch {told}: {_counts(did)}")
-                    total = {name: total.get(name, 0) + count for name, count in did.items()}
+                    total.update(did)
             if is_active:
                 changes.look(matching)
     session.note(f"total: {_counts(total)}" if total else "no input arrived")
-    return REFUSED if total.get("refused") else session.status
+    return REFUSED if total["refused"] else session.status
 
 
 def _did(progress: Any) -> dict[str, int]:

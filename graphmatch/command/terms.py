@@ -7,7 +7,7 @@ an ``owl:Class``).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,8 @@ from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, compact, local_name
 from semantic.vocabulary import RESERVED
 
+_KINDS = {"classes": "class", "properties": "property", "concepts": "concept"}
+"""The kind of a term by the name of its taxonomy."""
 _CASE = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.]+")
 
 
@@ -108,21 +110,9 @@ class OntologyView:
         """Return the best label for the reader; ``None`` if the term has none."""
         return next((label.value for label in self.labels(term)), None)
 
-    @cached_property
-    def labels_by_language(self) -> Mapping[str, int]:
-        """The number of labels in each language, of those that annotation searches for in texts."""
-        labels = self.ontology.labels()
-        return dict(Counter(each.language or "without language" for each in labels).most_common())
-
     def kinds(self, term: NamedNode) -> tuple[str, ...]:
         """Return the kinds of a term: class, property, concept, instance."""
-        kinds = [
-            kind
-            for kind, taxonomy in zip(
-                ("class", "property", "concept"), self.taxonomies.values(), strict=True
-            )
-            if term in taxonomy
-        ]
+        kinds = [_KINDS[name] for name, taxonomy in self.taxonomies.items() if term in taxonomy]
         return tuple([*kinds, "instance"] if self.types(term) else kinds)
 
     def types(self, term: Term) -> tuple[NamedNode, ...]:

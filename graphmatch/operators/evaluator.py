@@ -8,7 +8,7 @@ publication. Results of pure operators are cached.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from operator import index as as_index
@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 from graphmatch import _native
 from graphmatch.operators.operator import Operator, OperatorIndex
 from graphmatch.operators.runner import ABANDONED, OVER, Arguments, Runner
-from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
+from graphmatch.operators.schedule import Schedule, Statistics
 from graphmatch.report import Call, UndecidedSubscription
 from graphmatch.subscription import Query, Subscription
 from semantic.errors import InputError, OnProblem, Place, Problem, Severity
@@ -63,20 +63,19 @@ class CallSession:
         self.why: dict[str, str] = {}
         """The reasons why calls failed."""
         self.recalled = 0
-        self.spent: dict[str, float] = {}
+        self.spent: defaultdict[str, float] = defaultdict(float)
         """Seconds that each operator has used; each has an equal share of the time."""
         self.until = until
 
-    def put(self, call: str, result: Term | None, seconds: float, why: str = "") -> None:
+    def put(
+        self, call: str, result: Term | None, seconds: float, why: str = "", *, cached: bool = False
+    ) -> None:
         """Record a call and its result; ``None`` if it failed, for the reason `why`."""
         self.native.put(call, result)
-        self.made.append((call, result, seconds, why, False))
+        self.made.append((call, result, seconds, why, cached))
+        self.recalled += cached
         if result is None:
             self.why[call] = why
-
-    def spend(self, operator: str, seconds: float) -> None:
-        """Add the time that calls of an operator took."""
-        self.spent[operator] = self.spent.get(operator, 0.0) + seconds
 
     def publication(self, request: _native.CallRequest | None) -> Publication:
         """Return the publication with its stated triples.
@@ -87,12 +86,6 @@ class CallSession:
             assert request is not None
             self._publication = publication_of(request.id, request.triples(), self._source)
         return self._publication
-
-    def put_cached(self, call: str, result: Term) -> None:
-        """Record a call whose result was cached."""
-        self.native.put(call, result)
-        self.made.append((call, result, 0.0, "", True))
-        self.recalled += 1
 
     def repeat(self, calls: Iterable[Call]) -> None:
         """Give the core the results of earlier calls; do not record them in `made`."""
@@ -227,7 +220,7 @@ class OperatorEvaluator:
         self._problems: list[Problem] = []
         self._told: set[str] = set()
         self.close = finalize(self, _close, tuple(self._runners.values()))
-        """Ends the threads and processes that wait for calls."""
+        """Ends the threads that wait for calls."""
 
     @property
     def rows(self) -> list[tuple[str, bool]]:
@@ -318,14 +311,8 @@ class OperatorEvaluator:
             for name, several in zip(names, of_call, strict=True)
         ]
         fails = [1 - statistics.true(*one) for one in of_test]
-        pending = PendingSolutions(
-            calls=len(calls),
-            tests=[numbers[text] for text, _ in tests],
-            candidates=[candidate for candidate, *_ in rows],
-            members=[[places[test] for test in row] for *_, row in rows],
-            once=[once for _, once, _ in rows],
-        )
-        schedule = Schedule(pending, costs, fails)
+        pending = [(candidate, [places[t] for t in row], once) for candidate, once, row in rows]
+        schedule = Schedule(costs, [numbers[text] for text, _ in tests], fails, pending)
 
         def decide(several: Iterable[int], *, is_new: bool) -> None:
             for call in several:
@@ -340,7 +327,7 @@ class OperatorEvaluator:
         share = self._seconds / max(1, len(set(names)))
         while taken := schedule.take(lambda call: sizes[names[call]], names):
             operator, runner = self.by_iri[names[taken[0]]], self._runners[names[taken[0]]]
-            left = min(session.until - perf_counter(), share - session.spent.get(operator.iri, 0.0))
+            left = min(session.until - perf_counter(), share - session.spent[operator.iri])
             if left <= 0:
                 late = [call for call in schedule.left() if names[call] == operator.iri]
                 for call in late:
@@ -350,7 +337,7 @@ class OperatorEvaluator:
             arguments = [self._arguments(operator, calls[n], request, session) for n in taken]
             begin = perf_counter()
             outcomes = runner.run(arguments, left)
-            session.spend(operator.iri, perf_counter() - begin)
+            session.spent[operator.iri] += perf_counter() - begin
             for call, outcome in zip(taken, outcomes, strict=True):
                 session.put(calls[call], outcome.result, outcome.seconds, outcome.why)
                 predicate = of_test[of_call[call][0]][1]
@@ -400,7 +387,7 @@ class OperatorEvaluator:
                 is_pure = self.by_iri[names[number]].pure
                 if is_pure and (result := self._cache.get(short)) is not None:
                     self._cache.move_to_end(short)
-                    session.put_cached(call, result)
+                    session.put(call, result, 0.0, cached=True)
                     found.append(number)
         return found
 
@@ -414,7 +401,7 @@ class OperatorEvaluator:
         if operator.iri not in self._told:
             self._told.add(operator.iri)
             what = f"{ABANDONED} of its calls have not returned; it is suspended until they do"
-            remedy = "Fix it, give it a longer timeout, or run it in its own process."
+            remedy = "Fix it, or give it a longer timeout."
             self._on_problem(Problem(what, Place(operator.iri), remedy, Severity.WARNING))
 
     def calls_of(self, subscription: Subscription, calls: Iterable[Call]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from pyoxigraph import Literal, NamedNode
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 """Default time limit of a call."""
-_GROUP = "graphmatch.operators"
 
 
 class OperatorIndex(Protocol):
@@ -76,9 +75,6 @@ class Operator:
     timeout
         Seconds after which a call fails. With ``None``, the thread that matches calls a plain
         function itself. This saves about 20 µs, but nothing can stop the call.
-    processes
-        Whether it runs in another process, which is killed if a call takes too long. The function
-        must be importable by module and name.
     publication
         Whether its first argument is the `Publication`. Then it is not pure.
     index
@@ -100,7 +96,6 @@ class Operator:
         pure: bool = True,
         batch: int | None = None,
         timeout: float | None = SECONDS,
-        processes: bool = False,
         publication: bool = False,
         index: Callable[[], OperatorIndex] | None = None,
     ) -> None:
@@ -121,15 +116,10 @@ class Operator:
             )
         if batch is not None and batch < 1:
             raise refuse("the batch size is below one", "Give the maximum number of calls.")
-        if processes and (publication or inspect.iscoroutinefunction(function)):
-            raise refuse(
-                "an async function, or one with the publication, cannot run in another process",
-                "Leave `processes` out.",
-            )
         self.iri, self.function = iri, function
         self.cost, self.version = cost, version
         self.pure = pure and not publication
-        self.batch, self.timeout, self.processes = batch, timeout, processes
+        self.batch, self.timeout = batch, timeout
         self.publication, self.index = publication, index
         self.is_async = inspect.iscoroutinefunction(function)
 
@@ -164,19 +154,22 @@ def term_of(result: object) -> Term:
     raise TypeError(f"returned a {kind} instead of a Boolean, number, string, IRI or literal")
 
 
+class OperatorOptions(TypedDict, total=False):
+    """The options of `Operator`."""
+
+    cost: float
+    version: str
+    pure: bool
+    batch: int | None
+    timeout: float | None
+    publication: bool
+    index: Callable[[], OperatorIndex] | None
+
+
 def operator(
-    iri: str,
-    *,
-    cost: float = 0.01,
-    version: str = "",
-    pure: bool = True,
-    batch: int | None = None,
-    timeout: float | None = SECONDS,
-    processes: bool = False,
-    publication: bool = False,
-    index: Callable[[], OperatorIndex] | None = None,
+    iri: str, **options: Unpack[OperatorOptions]
 ) -> Callable[[Callable[..., Any]], Operator]:
-    """Make a function an operator. The parameters are those of `Operator`.
+    """Make a function an operator. The options are those of `Operator`.
 
     Examples
     --------
@@ -186,22 +179,7 @@ def operator(
     >>> longer(Literal("abc"), Literal(2))
     True
     """
-
-    def made(function: Callable[..., Any]) -> Operator:
-        return Operator(
-            iri,
-            function,
-            cost=cost,
-            version=version,
-            pure=pure,
-            batch=batch,
-            timeout=timeout,
-            processes=processes,
-            publication=publication,
-            index=index,
-        )
-
-    return made
+    return lambda function: Operator(iri, function, **options)
 
 
 def needed(module: str, extra: str) -> Any:
@@ -231,8 +209,7 @@ def load_operators(names: Iterable[str]) -> list[Operator]:
     ----------
     names
         ``module:name`` or ``file.py:name`` of an operator, of a function that returns one, or of a
-        list of operators. Modules may be in the working directory. Or the name of an entry point
-        of the group ``graphmatch.operators``.
+        list of operators. Modules may be in the working directory.
 
     Raises
     ------
@@ -253,12 +230,12 @@ def load_operators(names: Iterable[str]) -> list[Operator]:
 
 
 def _named(name: str) -> object:
-    remedy = "Write module:name, or install the package that has an entry point of this name."
+    remedy = "Write module:name, or file.py:name."
     module, _, attribute = name.rpartition(":")
+    if not module:
+        raise MissingOperatorError(Problem("it does not name an operator", Place(name), remedy))
     try:
         found: object
-        if not module:
-            return _entry_point(name, remedy)
         if module.endswith(".py"):
             found = _file(Path(module))
         else:
@@ -275,17 +252,6 @@ def _named(name: str) -> object:
         problem = Problem(f"it cannot be loaded: {why}"[:500], Place(name), remedy)
         raise MissingOperatorError(problem) from error
     return found
-
-
-def _entry_point(name: str, remedy: str) -> object:
-    from importlib.metadata import entry_points
-
-    points = entry_points(group=_GROUP, name=name)
-    if not points:
-        raise MissingOperatorError(
-            Problem("there is no operator with this name", Place(name), remedy)
-        )
-    return next(iter(points)).load()
 
 
 def _file(path: Path) -> object:

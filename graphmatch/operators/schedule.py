@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from heapq import heapify, heappop, heappush
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 _KEPT = 50_000
 """Maximum number of measured predicates."""
@@ -111,8 +111,8 @@ class Statistics:
         """Return all averages as JSON values, for `read`."""
         with self._lock:
             return {
-                "operators": {name: _numbers(one) for name, one in self._operators.items()},
-                "predicates": {name: _numbers(one) for name, one in self._predicates.items()},
+                "operators": {name: astuple(one) for name, one in self._operators.items()},
+                "predicates": {name: astuple(one) for name, one in self._predicates.items()},
             }
 
     def read(self, said: Mapping[str, Any], operators: Iterable[str]) -> None:
@@ -132,10 +132,6 @@ class Statistics:
                 self._predicates[str(name)] = _average(numbers)
 
 
-def _numbers(one: Average) -> list[float]:
-    return [one.cost, one.true, one.costs, one.truths]
-
-
 def _average(numbers: Sequence[float]) -> Average:
     cost, true, costs, truths = map(float, numbers)
     if not (cost >= 0 and 0 <= true <= 1 and 0 <= costs <= _MEMORY and 0 <= truths <= _MEMORY):
@@ -143,50 +139,32 @@ def _average(numbers: Sequence[float]) -> Average:
     return Average(cost, true, costs, truths)
 
 
-@dataclass(slots=True)
-class PendingSolutions:
-    """Solutions of candidates that need the results of calls; each of these has a number.
-
-    Parameters
-    ----------
-    calls
-        The number of calls.
-    tests
-        The call that each test needs.
-    candidates
-        The candidate that each solution belongs to.
-    members
-        The tests of each solution, a conjunction.
-    once
-        Whether one solution is enough for the candidate, for each solution.
-    """
-
-    calls: int
-    tests: Sequence[int]
-    candidates: Sequence[int]
-    members: Sequence[Sequence[int]]
-    once: Sequence[bool]
+Solution: TypeAlias = tuple[int, Sequence[int], bool]
+"""A solution: its candidate, its tests, and whether the candidate needs only one solution."""
 
 
-@dataclass(slots=True)
 class Schedule:
     """The calls of one publication that can still decide a candidate, the best first.
 
+    Calls, tests, candidates and solutions have numbers.
+
     Parameters
     ----------
-    rows
-        The solutions.
     costs
         The cost of each call, in seconds.
+    tests
+        The call that each test needs.
     fails
         The probability that a test fails, for each test.
+    rows
+        The solutions, each a conjunction of tests.
 
     Examples
     --------
     Two solutions share call 0. If it fails, no other call is needed.
 
-    >>> rows = PendingSolutions(3, [0, 1, 2], [0, 1], [[0, 1], [0, 2]], [False, False])
-    >>> schedule = Schedule(rows, [1.0, 1.0, 1.0], [0.5, 0.6, 0.6])
+    >>> rows = [(0, [0, 1], False), (1, [0, 2], False)]
+    >>> schedule = Schedule([1.0, 1.0, 1.0], [0, 1, 2], [0.5, 0.6, 0.6], rows)
     >>> schedule.take()
     [0]
     >>> schedule.decide(0, {0: False})
@@ -194,36 +172,28 @@ class Schedule:
     []
     """
 
-    rows: PendingSolutions
-    costs: Sequence[float]
-    fails: Sequence[float]
-    _gains: list[float] = field(init=False)
-    _live: list[bool] = field(init=False)
-    _left: list[int] = field(init=False)
-    _of: list[list[tuple[int, int]]] = field(init=False)
-    _made: list[bool] = field(init=False)
-    _heap: list[tuple[float, int]] = field(init=False)
-    _siblings: dict[int, list[int]] = field(init=False)
-    _unknown: set[int] = field(init=False, default_factory=set)
-
-    def __post_init__(self) -> None:
-        rows, tests, fails = self.rows, self.rows.tests, self.fails
-        self._gains = [0.0] * rows.calls
-        self._of = [[] for _ in range(rows.calls)]
-        self._made = [False] * rows.calls
-        self._live = [True] * len(rows.members)
-        self._left = [len(members) for members in rows.members]
-        self._siblings = {}
-        gains, of = self._gains, self._of
-        for row, members in enumerate(rows.members):
+    def __init__(
+        self,
+        costs: Sequence[float],
+        tests: Sequence[int],
+        fails: Sequence[float],
+        rows: Sequence[Solution],
+    ) -> None:
+        self._costs, self._tests, self._fails, self._rows = costs, tests, fails, rows
+        self._gains = [0.0] * len(costs)
+        self._of: list[list[tuple[int, int]]] = [[] for _ in costs]
+        self._made = [False] * len(costs)
+        self._live = [True] * len(rows)
+        self._left = [len(members) for _, members, _ in rows]
+        self._siblings: dict[int, list[int]] = {}
+        self._unknown: set[int] = set()
+        for row, (candidate, members, once) in enumerate(rows):
             for test in members:
-                call = tests[test]
-                gains[call] += fails[test]
-                of[call].append((row, test))
-            candidate = rows.candidates[row]
-            if rows.once[row]:
+                self._gains[tests[test]] += fails[test]
+                self._of[tests[test]].append((row, test))
+            if once:
                 self._siblings.setdefault(candidate, []).append(row)
-        self._heap = [(-gain / self.costs[call], call) for call, gain in enumerate(gains)]
+        self._heap = [(-gain / costs[call], call) for call, gain in enumerate(self._gains)]
         heapify(self._heap)
 
     def take(
@@ -248,14 +218,14 @@ class Schedule:
             score, call = heappop(heap)
             if self._made[call]:
                 continue
-            now = -gains[call] / self.costs[call]
+            now = -gains[call] / self._costs[call]
             if now > score + 1e-12 and heap and now > heap[0][0]:
                 heappush(heap, (now, call))
                 continue
             live = [row for row, _ in self._of[call] if self._live[row]]
             if not live:
                 continue
-            once = {~self.rows.candidates[row] for row in live if self.rows.once[row]}
+            once = {~self._rows[row][0] for row in live if self._rows[row][2]}
             is_apart = touched.isdisjoint(live) and touched.isdisjoint(once)
             if taken and not (is_apart and alike[call] == alike[taken[0]]):
                 aside.append((now, call))
@@ -286,14 +256,14 @@ class Schedule:
             if not self._left[row]:
                 self._live[row] = False
                 if row not in self._unknown:
-                    for other in self._siblings.get(self.rows.candidates[row], ()):
+                    for other in self._siblings.get(self._rows[row][0], ()):
                         self._drop(other)
 
     def _drop(self, row: int) -> None:
         if self._live[row]:
             self._live[row] = False
-            for test in self.rows.members[row]:
-                self._gains[self.rows.tests[test]] -= self.fails[test]
+            for test in self._rows[row][1]:
+                self._gains[self._tests[test]] -= self._fails[test]
 
     def left(self) -> list[int]:
         """Return the calls that undecided solutions still need."""

@@ -54,7 +54,7 @@ class Shacl(Operator):
         )
 
     def _conforms(self, publication: Publication, resource: Term, shape: Term) -> bool:
-        from rdflib import URIRef
+        from rdflib import Graph, URIRef
 
         if (
             not isinstance(shape, NamedNode)
@@ -68,7 +68,7 @@ class Shacl(Operator):
         with self._lock:  # rdflib's graphs are not made for threads
             if self._last is None or self._last[0] is not publication:
                 text = "".join(f"{' '.join(map(written, t))} .\n" for t in publication.given)
-                self._last = publication, _parsed(text)
+                self._last = publication, Graph().parse(data=text, format="nt")
             conforms, _, _ = self._pyshacl.validate(
                 self._last[1],
                 shacl_graph=self._shapes,
@@ -90,9 +90,3 @@ def _graph(path: Path) -> Any:
         remedy = "Give a file of shapes in RDF."
         problem = Problem(f"it cannot be read: {error}"[:500], Place(str(path)), remedy)
         raise InputError(problem) from error
-
-
-def _parsed(text: str) -> Any:
-    from rdflib import Graph
-
-    return Graph().parse(data=text, format="nt")

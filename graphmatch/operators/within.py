@@ -101,21 +101,20 @@ class _Boxes:
         import numpy as np
 
         self.geometries: NDArray[Any] = np.empty(_FEW, object)
-        self._free: list[int] = []
-        self._count = 0
+        self._free = list(range(_FEW - 1, -1, -1))
         self._new: list[int] = []
         self._trees: list[tuple[Any, NDArray[np.intp]]] = []
         self._places: dict[int, tuple[NDArray[np.intp], int]] = {}
 
-    def add(self, found: Any) -> int:
+    def put(self, found: Any) -> int:
         """Add a geometry; return its number."""
         import numpy as np
 
-        number = self._free.pop() if self._free else self._count
-        if number == self._count:
-            self._count += 1
-        if number == len(self.geometries):
-            self.geometries = np.concatenate([self.geometries, np.empty(number, object)])
+        if not self._free:
+            size = len(self.geometries)
+            self._free = list(range(2 * size - 1, size - 1, -1))
+            self.geometries = np.concatenate([self.geometries, np.empty(size, object)])
+        number = self._free.pop()
         self.geometries[number] = found
         self._new.append(number)
         return number
@@ -137,12 +136,7 @@ class _Boxes:
         if self._new:
             self._build()
         hits = [numbers[tree.query(found)] for tree, numbers in self._trees]
-        if len(hits) == 1:
-            several = hits[0]
-        elif hits:
-            several = np.concatenate(hits)
-        else:
-            return np.empty(0, np.intp)
+        several = np.concatenate([np.empty(0, np.intp), *hits])
         alive: NDArray[np.intp] = several[several >= 0]
         return alive
 
@@ -160,27 +154,21 @@ class _Boxes:
         self._places.update((int(number), (own, place)) for place, number in enumerate(own))
 
 
-class _Regions:
+class _Regions(_Boxes):
     """Index of `Within`: finds the regions of subscriptions that a geometry is in, for example.
 
     `relation` is the relation of a region to the geometry, a function of shapely.
     """
 
     def __init__(self, relation: str) -> None:
-        shapely = _shapely()
-        self._test: Callable[..., Any] = getattr(shapely, relation)
-        self._prepare: Callable[..., None] = shapely.prepare
-        self._boxes = _Boxes()
+        super().__init__()
+        self._test: Callable[..., Any] = getattr(_shapely(), relation)
 
     def add(self, constants: Sequence[Term]) -> int:
         """Add the region of a call; return its number."""
         if len(constants) != 1:
             raise ValueError("it takes two geometries")
-        return self._boxes.add(geometry(constants[0]))
-
-    def remove(self, key: int) -> None:
-        """Remove the region with a number."""
-        self._boxes.remove(key)
+        return self.put(geometry(constants[0]))
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
         """Return the numbers of the regions that have the relation to a geometry (if it is one)."""
@@ -190,11 +178,11 @@ class _Regions:
             found = geometry(argument)
         except ValueError:
             return np.empty(0, np.intp)
-        several = self._boxes.query(found)
+        several = self.query(found)
         if not several.size:
             return several
-        regions = self._boxes.geometries[several]
-        self._prepare(regions)
+        regions = self.geometries[several]
+        _shapely().prepare(regions)
         kept: NDArray[np.intp] = several[self._test(regions, found)]
         return kept
 
@@ -241,13 +229,13 @@ class Near(Operator):
         super().__init__(OP["near"].value, decide, cost=2e-5, timeout=None, index=_Circles)
 
 
-class _Circles:
+class _Circles(_Boxes):
     """Index of `Near`: finds the subscriptions' circles that contain a geometry's centroid."""
 
     def __init__(self) -> None:
         import numpy as np
 
-        self._boxes = _Boxes()
+        super().__init__()
         self._circles: NDArray[np.float64] = np.zeros((_FEW, 3))
 
     def add(self, constants: Sequence[Term]) -> int:
@@ -258,15 +246,11 @@ class _Circles:
         if len(constants) != 2:
             raise ValueError("it takes a geometry, a point and metres")
         centre, metres = shapely.centroid(geometry(constants[0])), _number(constants[1])
-        key = self._boxes.add(_box(centre.x, centre.y, metres))
+        key = self.put(_box(centre.x, centre.y, metres))
         if key >= len(self._circles):
             self._circles = np.concatenate([self._circles, np.zeros_like(self._circles)])
         self._circles[key] = centre.x, centre.y, metres
         return key
-
-    def remove(self, key: int) -> None:
-        """Remove the circle with a number."""
-        self._boxes.remove(key)
 
     def matches(self, argument: Term) -> NDArray[np.intp]:
         """Return the numbers of the circles that contain a geometry's centroid (if it is one)."""
@@ -277,7 +261,7 @@ class _Circles:
             place = shapely.centroid(geometry(argument))
         except ValueError:
             return np.empty(0, np.intp)
-        several = self._boxes.query(place)
+        several = self.query(place)
         if not several.size:
             return several
         x, y, metres = self._circles[several].T

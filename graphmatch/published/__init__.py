@@ -12,7 +12,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 from graphmatch.matcher import Matcher
-from graphmatch.published.sequential import EvaluationOrder
 from semantic.errors import unknown_choice
 from semantic.ontology.ontology import Ontology
 
@@ -22,9 +21,7 @@ MATCHERS: Mapping[str, str] = {
     "ops": "graphmatch.published.reconstructed.ops:Ops",
     "mic": "graphmatch.published.reconstructed.mic:Mic",
     "stopss": "graphmatch.published.reconstructed.stopss:SToPSS",
-    "ibroker": "graphmatch.published.reconstructed.ibroker:IBroker",
     "ctps": "graphmatch.published.ctps:Ctps",
-    "gem": "graphmatch.published.reconstructed.gem:Gem",
     "rein": "graphmatch.published.reconstructed.rein:Rein",
     "tama": "graphmatch.published.reconstructed.tama:Tama",
     "htree": "graphmatch.published.reconstructed.htree:HTree",
@@ -42,11 +39,11 @@ MATCHERS: Mapping[str, str] = {
 IMPLEMENTED_WITH: Mapping[str, frozenset[str]] = {
     "numba": frozenset({"htree", "betree", "gryphon"}),
     "NumPy": frozenset(
-        {"gtopss", "stopss", "gem", "rein", "tama", "opindex"}
+        {"gtopss", "stopss", "rein", "tama", "opindex"}
         | {"dexin", "dexin-exclusive", "dexin-inclusive", "dexin-optimal"}
     ),
     "bitarray": frozenset({"ctps"}),
-    "Python": frozenset({"ops", "mic", "ibroker", "gryphon-general"}),
+    "Python": frozenset({"ops", "mic", "gryphon-general"}),
     "pyoxigraph": frozenset({"naive"}),
 }
 """The matchers by the implementation of the work that they do for each subscription: loops that
@@ -73,14 +70,3 @@ def make(name: str, ontology: Ontology, **options: Any) -> Matcher:
         raise unknown_choice("matcher", name, MATCHERS)
     matcher: Matcher = resolve_name(MATCHERS[name])(ontology, **options)
     return matcher
-
-
-def make_order(name: str, **options: Any) -> EvaluationOrder:
-    """Create the evaluation order that `ORDERS` lists under a name.
-
-    `options` are arguments of its class. Raise `InputError` if the name is unknown.
-    """
-    if name not in ORDERS:
-        raise unknown_choice("order", name, ORDERS)
-    order: EvaluationOrder = resolve_name(ORDERS[name])(**options)
-    return order

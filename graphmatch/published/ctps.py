@@ -5,7 +5,7 @@ corrected: the notes say where.
 
 Subscriptions are numbers. Each attribute has bit arrays of subscriptions: m1 has those that
 constrain the attribute, m2 those of each class, m3 those of each text, and m4 those of each cell of
-a grid of T x T (GEM's). A range is in the row y of its high end and the column x of its low end.
+a grid of T x T. A range is in the row y of its high end and the column x of its low end.
 
 An event begins with all bits set. Each constrained attribute keeps the subscriptions without a
 constraint on it, and those whose constraint a pair of the event satisfies: ``(~m1 | lists) & sid``.

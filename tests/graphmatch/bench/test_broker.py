@@ -7,12 +7,12 @@ import json
 import pytest
 
 from graphmatch.bench import broker
-from graphmatch.bench.matching import RunOptions
+from graphmatch.bench.workloads import Size
 
 
 @pytest.mark.long
 def test_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert broker.run(RunOptions([200], events=30), 20, json=True) == 0
+    assert broker.run([Size(200, 30)], 20, json=True) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["row"] for row in rows] == ["start", "paced", "sustained", "webhooks"]
     assert all(row["seconds"] > 0 for row in rows)

@@ -27,11 +27,6 @@ def hangs(_: Term) -> bool:
     return True
 
 
-def spins(_: Term) -> bool:
-    while True:
-        pass
-
-
 async def waits(_: Term) -> bool:
     from asyncio import sleep
 
@@ -68,10 +63,6 @@ def too_few(_: list[tuple[Term]]) -> list[bool]:
     return []
 
 
-def dies(_: Term) -> bool:
-    os._exit(3)
-
-
 def says(text: Term) -> bool:
     return text.value == "a"
 
@@ -104,19 +95,15 @@ def check(report: MatchReport, said: str) -> None:
     ("function", "said", "options"),
     [
         (hangs, "no answer within", {"timeout": 0.2}),
-        (hangs, "no answer within", {"timeout": 0.2, "processes": True}),
-        (spins, "no answer within", {"timeout": 0.5, "processes": True}),
         (waits, "no answer within", {"timeout": 0.2}),
         (blocks, "no answer within", {"timeout": 0.2}),
         (throws, "ValueError: boo", {}),
         (throws, "ValueError: boo", {"timeout": None}),
-        (throws, "ValueError: boo", {"processes": True}),
         (leaves, "SystemExit", {}),
         (nonsense, "returned a dict", {}),
         (nothing, "returned a NoneType", {}),
         (too_few, "instead of 1 results", {"batch": 5}),
         (one_text, "returned a str for a batch", {"batch": 5}),
-        (dies, "its process ended", {"processes": True}),
     ],
 )
 def test_that_a_fault_leaves_only_its_own_open(
@@ -226,9 +213,9 @@ def equal(several: list[tuple[Term, Term]]) -> list[bool]:
     return [one == other for one, other in several]
 
 
-def test_that_other_processes_give_what_functions_give() -> None:
-    tag = Operator("urn:op:tagged", tagged, processes=True)
-    same = Operator("urn:op:equal", equal, batch=10, processes=True)
+def test_that_results_are_terms_and_batches_are_lists() -> None:
+    tag = Operator("urn:op:tagged", tagged)
+    same = Operator("urn:op:equal", equal, batch=10)
     engine = Engine(operators=[tag, same])
     engine.subscribe("tag", "SELECT ?v { ?x <urn:p> ?t BIND(<urn:op:tagged>(?t) AS ?v) }")
     for letter in "ab":
@@ -283,18 +270,13 @@ def bytes_of(_: Term) -> object:
     return b"no term"
 
 
-def local() -> Callable[..., object]:
-    return lambda _: True
-
-
 @pytest.mark.parametrize(
     ("function", "said", "options"),
     [
         (cancelled, "CancelledError", {}),
         (leaves_a_loop, "SystemExit: 3", {}),
         (times_out, "TimeoutError: no route", {}),
-        (bytes_of, "returned a bytes", {"processes": True}),
-        (local(), "cannot import it", {"processes": True}),
+        (bytes_of, "returned a bytes", {"timeout": None}),
     ],
 )
 def test_the_reason_why_a_call_ended_is_reported(
@@ -303,11 +285,6 @@ def test_the_reason_why_a_call_ended_is_reported(
     engine, _ = engine_with(Operator("urn:op:bad", function, **options))
     for _ in range(2):
         check(engine.match(told("a")), said)
-
-
-def test_a_call_s_timeout_excludes_the_start_of_its_process() -> None:
-    engine, _ = engine_with(Operator("urn:op:bad", says, processes=True, timeout=0.1))
-    assert "bad" in engine.match(told("a")).subscriptions
 
 
 def test_that_ctrl_c_ends_a_call_on_the_thread_that_matches() -> None:

@@ -481,7 +481,7 @@ def test_the_command(tmp_path: Path) -> None:
         "def misses(): return needed('no_such_module', 'geo')\n"
     )
     for name, said in (
-        ("none", "there is no operator with this name"),
+        ("none", "it does not name an operator"),
         ("none:none", "cannot be loaded"),
         ("json:loads", "is not an operator"),
         (f"{tmp_path / 'none.py'}:x", "cannot be loaded"),

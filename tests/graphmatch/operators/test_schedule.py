@@ -9,14 +9,15 @@ from time import process_time
 
 import pytest
 
-from graphmatch.operators.schedule import PendingSolutions, Schedule, Statistics
-from graphmatch.published import make_order
+from graphmatch.operators.schedule import Schedule, Statistics
 from graphmatch.published.sequential import (
     EvaluationOrder,
     Predicate,
     PredicateConjunction,
     PredicateResult,
+    Sequential,
 )
+from graphmatch.published.suborder import SubOrder
 
 
 class Workload:
@@ -49,14 +50,12 @@ class Workload:
         return sum(self.costs[call] for call in calls)
 
     def ours(self, truth: Sequence[bool]) -> list[int]:
-        count, several = len(self.subscriptions), self.statistics
-        every = list(range(self.predicates))
-        rows = PendingSolutions(
-            self.predicates, every, list(range(count)), self.subscriptions, [False] * count
-        )
+        several, every = self.statistics, list(range(self.predicates))
+        rows = [(number, tests, False) for number, tests in enumerate(self.subscriptions)]
         names = [f"o\n{n}" for n in every]
         costs = [several.cost("o", name) for name in names]
-        schedule = Schedule(rows, costs, [1 - several.true("o", name) for name in names])
+        fails = [1 - several.true("o", name) for name in names]
+        schedule = Schedule(costs, every, fails, rows)
         made: list[int] = []
         while taken := schedule.take():
             [call] = taken
@@ -73,8 +72,8 @@ class Workload:
     def published(self, name: str, truth: Sequence[bool]) -> list[int]:
         """Return the calls of a paper's algorithm; Sub-Order gets each p and cost."""
         if name not in self._orders:
-            told = {} if name == "sequential" else {"estimate": self._estimate}
-            order = self._orders[name] = make_order(name, **told)
+            order = Sequential() if name == "sequential" else SubOrder(self._estimate)
+            self._orders[name] = order
             for number, several in enumerate(self.subscriptions):
                 predicates = tuple(Predicate(str(t)) for t in several)
                 order.subscribe(PredicateConjunction(str(number), predicates))
@@ -138,9 +137,8 @@ def test_that_calls_made_together_need_each_other_not() -> None:
         members = [rng.sample(range(calls), rng.randint(1, 4)) for _ in range(15)]
         once = [rng.random() < 0.5 for _ in range(6)]
         candidates = [rng.randrange(6) for _ in members]
-        enough = [once[candidate] for candidate in candidates]
-        rows = PendingSolutions(calls, list(range(calls)), candidates, members, enough)
-        schedule = Schedule(rows, [1.0] * calls, [0.5] * calls)
+        rows = [(c, row, once[c]) for c, row in zip(candidates, members, strict=True)]
+        schedule = Schedule([1.0] * calls, range(calls), [0.5] * calls, rows)
         truth = [rng.choice([True, False, None]) for _ in range(calls)]
         made: set[int] = set()
         while taken := schedule.take(lambda _: 4, [n % 2 for n in range(calls)]):

@@ -151,7 +151,7 @@ def configurations() -> Iterator[tuple[str, Options, st.SearchStrategy[Scenario]
     for entailment in ("rdfs", "none"):
         options = {"entailment": entailment == "rdfs"}
         yield "naive", options, scenarios(FULL, entailment=entailment).map(canonical)
-    yield from ((name, {}, GRAPHS) for name in ("gtopss", "ops", "mic", "ibroker"))
+    yield from ((name, {}, GRAPHS) for name in ("gtopss", "ops", "mic"))
     for ontology in (TREE, HIERARCHY):
         yield "stopss", {}, conjunctions(KINDS, ontology)
     for cells in (1, 3, 10):
@@ -160,7 +160,6 @@ def configurations() -> Iterator[tuple[str, Options, st.SearchStrategy[Scenario]
     ranges: list[tuple[str, Options]] = [
         *(("tama", {"layers": layers}) for layers in (1, 3, 13)),
         *(("rein", {"buckets": buckets}) for buckets in (1, 4, 1000)),
-        *(("gem", {"boxes": boxes}) for boxes in (1, 4, 50)),
         *((name, {"slots": 4}) for name in DEXIN),
         ("dexin", {"slots": 1}),
         ("dexin", {"slots": 1500}),
@@ -467,7 +466,7 @@ def by_value(answer: Answer) -> set[frozenset[tuple[str, Term]]]:
 # --- Many subscriptions ---------------------------------------------------------------------------
 
 
-ON_RANGES = sorted(MATCHERS.keys() - {"naive", "gryphon", "gtopss", "ops", "mic", "ibroker"})
+ON_RANGES = sorted(MATCHERS.keys() - {"naive", "gryphon", "gtopss", "ops", "mic"})
 
 
 @pytest.mark.parametrize("name", ON_RANGES)

@@ -49,7 +49,7 @@ def candidates(made: AttributeMatcher, **values: float | str) -> int:
     return work(made, **values)[3]
 
 
-# --- REIN, OpIndex and GEM ------------------------------------------------------------------------
+# --- REIN and OpIndex -----------------------------------------------------------------------------
 
 
 def test_rein_marks_failed_constraints_only() -> None:
@@ -72,28 +72,6 @@ def test_opindex_reads_lists_by_bisection() -> None:
     assert (work(made, p=4)[0], candidates(made, p=4)) == ([1, 3], 2)
     made.add(Conjunction("more", P, ({P: Interval(low=2)},)))
     assert (work(made, p=4)[0], candidates(made, p=4)) == ([1, 3, 4], 3)
-
-
-@pytest.mark.parametrize(
-    ("ends", "compared"),
-    [
-        pytest.param([(0, 10), (0, 39), (25, 39)], 1, id="A"),
-        pytest.param([(60, 70), (99, 100), (60, 100)], 1, id="B"),
-        pytest.param([(0, 44), (39, 46), (20, 45)], 1, id="C"),
-        pytest.param([(44, 60), (46, 100), (45, 80)], 1, id="D"),
-        pytest.param([(44, 46), (41, 44), (46, 59), (45, 45)], 2, id="E"),
-        pytest.param([(0, 60), (39, 100), (20, 70)], 0, id="F"),
-    ],
-)
-def test_gem_compares_the_ends_that_a_part_of_the_triangle_needs(
-    ends: list[tuple[float, float]], compared: int
-) -> None:
-    """In the example of CTPS, section 4.2, the value 45 is in box 2 of 5."""
-    made = index("gem", *({P: Interval(*pair)} for pair in ends), domain=(0, 100), boxes=5)
-    matched = [n for n, (low, high) in enumerate(ends) if low <= 45 <= high]
-    found, probes, _, candidates = work(made, p=45)
-    # A, B, C, D, and E for both ends are read; F is skipped.
-    assert (found, probes, candidates) == (matched, 3 + 3 + 2 + 2 + 2, compared * len(ends))
 
 
 # --- TAMA -----------------------------------------------------------------------------------------

@@ -41,9 +41,8 @@ def index(name: str, *queries: str, ontology: Ontology | None = None) -> Matcher
     return made
 
 
-@pytest.mark.parametrize("name", ["mic", "ibroker"])
-def test_a_publication_may_state_the_class_of_a_resource(name: str) -> None:
-    made = index(name, BELOW, ontology=tree(2))
+def test_a_publication_may_state_the_class_of_a_resource() -> None:
+    made = index("mic", BELOW, ontology=tree(2))
     stated: Triple = (node("i"), TYPE, node("C5"))
     (match,) = made.match(Publication.of("p", [*edges("Api").triples, stated]))
     assert match.solutions == ({"x": node("A"), "y": node("i")},)
@@ -167,31 +166,3 @@ def test_mic_finds_the_ranges_around_a_number() -> None:
         counters = made.match(edges(("A", "p", Literal(number)))).counters
         assert counters.matched == max(0, min(number, 49) - max(number - 9, 0) + 1)
         assert 0 <= counters.candidates - counters.matched <= 1  # One end is rounded.
-
-
-# --- iBroker --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("height", [1, 2, 4, 6])
-def test_ibroker_walks_the_hierarchy_when_it_matches(height: int) -> None:
-    """A leaf has itself, anything, and height + 1 classes; a node outside the tree has three."""
-    made = index("ibroker", BELOW, ontology=tree(height))
-    counters = made.match(edges(("A", "p", f"C{2**height}"))).counters
-    assert (counters.probes, counters.matched) == (3 + 2 + height + 1, 1)
-
-
-def test_ibroker_traverses_a_list_if_its_first_node_is_true() -> None:
-    made = index(
-        "ibroker",
-        "SELECT * { :A :p ?x . ?x :q :B }",
-        "SELECT * { :A :p ?x . ?x :r ?y }",
-        "SELECT * { :C :p ?x . ?x :p ?y }",
-    )
-    counters = made.match(edges("ApD", "DqB")).counters
-    assert (counters.candidates, counters.joins, counters.matched) == (2, 1, 1)
-
-
-def test_ibroker_takes_both_steps_from_one_edge() -> None:
-    """All nodes are true, but no edge goes from A to B."""
-    counters = index("ibroker", "SELECT * { :A :p :B }").match(edges("ApC", "DpB")).counters
-    assert (counters.index_hits, counters.joins, counters.matched) == (2, 0, 0)

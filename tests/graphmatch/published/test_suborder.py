@@ -6,7 +6,6 @@ from itertools import product
 from random import Random
 
 from graphmatch.bench.operators import MATCHING, OperatorWorkload, Setting, counts
-from graphmatch.published import make_order
 from graphmatch.published.sequential import Predicate, PredicateConjunction, PredicateResult
 from graphmatch.published.suborder import Chain, SubOrder
 
@@ -115,11 +114,6 @@ def test_that_every_chain_is_in_the_order_once() -> None:
     assert sorted(order.order, key=int) == [str(number) for number in range(300)]
     order.unsubscribe("7")
     assert len(order.order) == 299
-
-
-def test_that_orders_are_made_by_name() -> None:
-    order = make_order("suborder", estimate=lambda _: (0.5, 1.0), partners=2)
-    assert isinstance(order, SubOrder)
 
 
 def test_the_workload() -> None:
