@@ -27,12 +27,11 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from pyoxigraph import Literal, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as TripleTerm
-from sqlalchemy import insert
 
 from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import ANYBODY, Principal
 from graphmatch.broker.db.idempotency import earlier_response, store_response
-from graphmatch.broker.db.store import counted, is_outage
+from graphmatch.broker.db.store import counted, insert_many, is_outage
 from graphmatch.broker.db.tables import publications
 from graphmatch.broker.models.publication import (
     BATCH_TYPE,
@@ -66,7 +65,6 @@ _READ_CHARACTERS = 20_000
 """Maximum length of the part of a description that is searched for text."""
 _DESCRIPTION = RSS["description"]
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-_INSERT = insert(publications)
 Row = dict[str, Any]
 
 
@@ -316,7 +314,7 @@ def _insert_rows(db: Connection, rows: Sequence[Row]) -> None:
         first = counted(db, "publication", len(rows)) - len(rows) + 1
         for seq, row in enumerate(rows, first):
             row["seq"] = seq
-        db.execute(_INSERT, rows)
+        insert_many(db, publications, rows)
 
 
 def _media_type(format: str | None) -> str:
