@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 100
 """Maximum number of requests that are committed together."""
+_GATHER_SECONDS = 0.001
+"""Time without a further request after which the waiting requests are committed."""
 _ID_BYTES = 2000
 _SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
 """Sizes from which an input is processed in a thread. For less, a thread costs more."""
@@ -235,7 +237,11 @@ class Publications:
         return accepted
 
     async def _commit_queue(self) -> None:
-        while batch := self._queue[:BATCH_SIZE]:
+        while count := len(self._queue):
+            await asyncio.sleep(_GATHER_SECONDS)
+            if count < len(self._queue) < BATCH_SIZE:
+                continue  # Requests arrive in a burst, and are committed together.
+            batch = self._queue[:BATCH_SIZE]
             del self._queue[:BATCH_SIZE]
             for request, result in zip(batch, await self._commit(batch), strict=True):
                 if request.done.cancelled():
