@@ -22,9 +22,8 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Match, Route
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 import graphmatch
 from graphmatch.broker.api import (
@@ -87,21 +86,6 @@ class Application(FastAPI):
         return described
 
 
-def _with_publishing(app: ASGIApp) -> ASGIApp:
-    """Answer `publications.publish` here, because FastAPI's other middlewares cost more time."""
-    route = Route("/v1/publications", publications.publish, methods=["POST"])
-    handlers = {kind: HANDLERS[kind] for kind in HANDLERS if kind is not Exception}
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        if route.matches(scope)[0] is Match.FULL:
-            scope["route"], scope["starlette.exception_handlers"] = route, (handlers, {})
-            await route.app(scope, receive, send)
-        else:
-            await app(scope, receive, send)
-
-    return call
-
-
 def make_app(api: Api) -> Application:
     """Return the application of a broker, whose match worker it connects with the streams."""
     if api.matcher is not None:
@@ -128,10 +112,10 @@ def make_app(api: Api) -> Application:
     )
     app.state.api = api
     api.metrics.streams.set_function(lambda: len(api.streams))
+    app.router.routes.append(Route("/v1/publications", publications.publish, methods=["POST"]))
     for module in ROUTES:
         app.include_router(module.router)
     app.mount(system.DOCS_FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
-    app.add_middleware(_with_publishing)
     if api.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,

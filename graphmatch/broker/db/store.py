@@ -32,18 +32,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import (
-    URL,
-    Connection,
-    Dialect,
-    Table,
-    bindparam,
-    create_engine,
-    event,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import URL, Connection, Dialect, Table, create_engine, event, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -54,7 +43,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from graphmatch.broker.db.tables import metadata, sequences
+from graphmatch.broker.db.tables import metadata
 from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_install
 
 log = logging.getLogger("graphmatch.broker")
@@ -304,7 +293,7 @@ _RAISE = text(
     """
 )
 _RAISE_AND_NOTIFY = text(f"{_RAISE}, pg_notify('{CHANNEL}', key)")
-_VALUE = select(sequences.c.value).where(sequences.c.key == bindparam("counted"))
+_VALUE = text("SELECT value FROM sequences WHERE key = :counted")
 
 
 def counter(connection: Connection, key: str) -> int:
