@@ -1,9 +1,9 @@
 """The log of publications: reading documents, and committing their publications.
 
-Concurrent requests are committed together: while a transaction is under way, further ones queue,
-and the next transaction inserts the publications of up to `BATCH_SIZE` requests with one statement.
-If it fails, and the store is not down, each request is repeated on its own, and stores all
-publications that can be stored.
+Concurrent requests are committed together. They queue while a transaction is under way, and until
+no further one has arrived for `_GATHER_SECONDS`. The next transaction inserts the publications of
+up to `BATCH_SIZE` requests with one statement. If it fails, and the store is not down, each request
+is repeated on its own, and stores all publications that can be stored.
 """
 
 from __future__ import annotations
