@@ -84,8 +84,7 @@ async def publish(request: Request) -> Response:
         by=by.principal,
     )
     refs = [_ref(seq, id, by.root) for seq, id in accepted.publications]
-    content = {"publications": refs, "problems": accepted.problems}
-    receipt = model.PublishReceipt.model_validate(content)
+    receipt = model.PublishReceipt(publications=refs, problems=list(accepted.problems))
     headers = {"Location": receipt.publications[0].url} if receipt.publications else {}
     return Response(receipt.model_dump_json(), 202, headers, _JSON)
 

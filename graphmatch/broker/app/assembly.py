@@ -182,9 +182,11 @@ async def started(
                     matcher.wake()
             elif counter == "delivery":
                 dispatcher.wake()
-            elif new := await store.read(partial(matches_since, seq=last_match)):
-                last_match = new[-1][0]
-                api.streams.notify([number for _, number in new])
+            elif len(api.streams) and (
+                new := await store.read(partial(matches_since, seq=last_match))
+            ):
+                last_match = new[0].seq
+                api.streams.notify([row.subscription for row in new])
 
         async def synchronize() -> float:
             """Apply the changes that other processes made to the list of feeds."""

@@ -166,7 +166,7 @@ def disable(db: Connection, row: ClaimedDelivery, url: str, reason: str, now: in
         fail_waiting(db, _table.subscription == number, "not sent: the sink said 410", now)
 
 
-def fail_waiting(db: Connection, chosen: ColumnElement[bool], error: str, now: int) -> None:
-    """Fail the waiting deliveries of a sink that gets no more."""
+def fail_waiting(db: Connection, chosen: ColumnElement[bool], error: str, now: int) -> int:
+    """Fail waiting deliveries that are no longer sent; return their number."""
     values = {"state": "failed", "done_at": now, "error": error, "claimed_until": None}
-    db.execute(_MINE.where(chosen).values(values))
+    return db.execute(_MINE.where(chosen).values(values)).rowcount

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from graphmatch.broker.db.tables import matches, publications, subscriptions
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, RowMapping
+    from sqlalchemy import Connection, Row, RowMapping
 
 MATCH_ROWS = (
     select(
@@ -59,8 +59,7 @@ def match_of(db: Connection, seq: int) -> RowMapping | None:
     return db.execute(MATCH_ROWS.where(matches.c.seq == seq)).mappings().one_or_none()
 
 
-def matches_since(db: Connection, seq: int) -> list[tuple[int, int]]:
-    """Return the first 10,000 matches after a number: the number and subscription of each."""
+def matches_since(db: Connection, seq: int) -> Sequence[Row[int, int]]:
+    """Return the newest 10,000 matches after a number: the number and subscription of each."""
     newer = select(matches.c.seq, matches.c.subscription).where(matches.c.seq > seq)
-    rows = db.execute(newer.order_by(matches.c.seq).limit(10_000))
-    return [(row.seq, row.subscription) for row in rows]
+    return db.execute(newer.order_by(matches.c.seq.desc()).limit(10_000)).all()

@@ -20,9 +20,10 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, TypeVar
@@ -31,17 +32,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import (
-    URL,
-    Connection,
-    bindparam,
-    create_engine,
-    event,
-    func,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import URL, Connection, Dialect, Table, create_engine, event, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -52,7 +43,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from graphmatch.broker.db.tables import metadata, sequences
+from graphmatch.broker.db.tables import metadata
 from semantic.errors import GraphMatchError, InputError, Place, Problem, pip_install
 
 log = logging.getLogger("graphmatch.broker")
@@ -62,7 +53,12 @@ READERS = 4
 CHANNEL = "graphmatch"
 """Channel on which transactions notify the processes of a PostgreSQL store, see `counted`."""
 _LOCK = 0x676D
-_BUSY_SECONDS = 30
+_SQLITE: dict[str, Any] = {
+    "paramstyle": "named",
+    # Without an isolation level, SQLAlchemy begins transactions. Savepoints need that.
+    "connect_args": {"timeout": 30, "isolation_level": None},
+}
+_WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON"
 _TIMES = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2}
 _OPTIONS: dict[str, Any] = {
     "pool_pre_ping": True,
@@ -127,13 +123,14 @@ class Store:
         self._lock: int | None = None
         if self.is_sqlite:
             self._lock = _locked_file(self._url.database or "", self.name)
-            self._writer = create_engine(self._url, poolclass=StaticPool)
-            self._readers = create_engine(self._url, poolclass=QueuePool, pool_size=READERS)
-            for engine, connected, begin in (
-                (self._writer, _sqlite_writer, "BEGIN IMMEDIATE"),
-                (self._readers, _sqlite_reader, "BEGIN"),
+            self._writer = create_engine(self._url, poolclass=StaticPool, **_SQLITE)
+            pooled = {"poolclass": QueuePool, "pool_size": READERS}
+            self._readers = create_engine(self._url, **pooled, **_SQLITE)
+            for engine, options, begin in (
+                (self._writer, _WRITER, "BEGIN IMMEDIATE"),
+                (self._readers, "PRAGMA query_only=ON", "BEGIN"),
             ):
-                event.listen(engine, "connect", connected)
+                event.listen(engine, "connect", _script(options))
                 event.listen(engine, "begin", _statement(begin))
         elif self._url.get_backend_name() == "postgresql":
             self._writer = self._postgresql(pool_size=1, max_overflow=0)
@@ -286,26 +283,35 @@ def counted(connection: Connection, key: str, by: int = 1) -> int:
     With PostgreSQL, the commit notifies the other processes.
     """
     raising = _RAISE if connection.dialect.name == "sqlite" else _RAISE_AND_NOTIFY
-    value = connection.scalar(raising, {"counted": key, "by": by})
-    if value is None:
-        connection.execute(sequences.insert().values(key=key, value=0))
-        return counted(connection, key, by)
-    return int(value)
+    return int(connection.execute(raising, {"counted": key, "by": by}).scalar_one())
 
 
-_RAISE = (
-    sequences.update()
-    .where(sequences.c.key == bindparam("counted"))
-    .values(value=sequences.c.value + bindparam("by"))
-    .returning(sequences.c.value)
+_RAISE = text(
+    """
+    INSERT INTO sequences (key, value) VALUES (:counted, :by)
+    ON CONFLICT (key) DO UPDATE SET value = sequences.value + excluded.value RETURNING value
+    """
 )
-_RAISE_AND_NOTIFY = _RAISE.returning(func.pg_notify(CHANNEL, sequences.c.key))
-_VALUE = select(sequences.c.value).where(sequences.c.key == bindparam("counted"))
+_RAISE_AND_NOTIFY = text(f"{_RAISE}, pg_notify('{CHANNEL}', key)")
+_VALUE = text("SELECT value FROM sequences WHERE key = :counted")
 
 
 def counter(connection: Connection, key: str) -> int:
     """Return a counter; 0 if it was never raised."""
     return int(connection.scalar(_VALUE, {"counted": key}) or 0)
+
+
+def insert_many(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows with equal keys. Their values are numbers, texts and bytes.
+
+    SQLAlchemy converts each value of a row, which costs more time than the database needs.
+    """
+    connection.exec_driver_sql(_insertion(connection.dialect, table, tuple(rows[0])), rows)
+
+
+@lru_cache
+def _insertion(dialect: Dialect, table: Table, columns: Sequence[str]) -> str:
+    return str(table.insert().compile(dialect=dialect, column_keys=columns))
 
 
 _REMEDIES = (
@@ -374,17 +380,9 @@ def _locked_file(database: str, name: str) -> int | None:
     return lock
 
 
-def _sqlite_writer(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # SQLAlchemy begins transactions; savepoints need that.
-    busy = f"busy_timeout={_BUSY_SECONDS * 1000}"
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", busy):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _sqlite_reader(connection: Any, _: object) -> None:
-    connection.isolation_level = None
-    connection.execute("PRAGMA query_only=ON")
-    connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
+def _script(sql: str) -> Callable[[Any, object], None]:
+    """Return a listener that executes statements on a new connection to SQLite."""
+    return lambda connection, _: connection.executescript(sql)
 
 
 def _statement(sql: str) -> Callable[[Connection], None]:
@@ -397,12 +395,11 @@ def _statement(sql: str) -> Callable[[Connection], None]:
 
 
 def _refuse_nul(
-    _: Connection, __: object, ___: str, values: Any, context: Any, is_many: bool
+    _: Connection, __: object, ___: str, values: Any, ____: object, is_many: bool
 ) -> None:
     """Refuse U+0000 in texts: PostgreSQL cannot store it, so a backup could not move there."""
     for row in values if is_many else [values]:
-        for number, value in enumerate(row.values() if isinstance(row, dict) else row):
+        for name, value in row.items():
             if isinstance(value, str) and "\0" in value:
-                names = context.compiled.positiontup or list(row)
-                what = f"a text has a NUL (U+0000): {names[number]}"
+                what = f"a text has a NUL (U+0000): {name}"
                 raise InputError(Problem(what, Place("the store"), "Leave the NUL out."))

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, select, text, update
 
 from graphmatch.broker.db.store import counted
-from graphmatch.broker.db.tables import audit, publications, subscriptions, usage
+from graphmatch.broker.db.tables import audit, publications, subscriptions
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+_ADD_USAGE = text(
+    """
+    INSERT INTO usage (owner, subscriptions, stored_bytes) VALUES (:owner, :subscriptions, :bytes)
+    ON CONFLICT (owner) DO UPDATE SET
+      subscriptions = usage.subscriptions + excluded.subscriptions,
+      stored_bytes = usage.stored_bytes + excluded.stored_bytes
+    RETURNING subscriptions, stored_bytes
+    """
+)
 
 
 def add_usage(
@@ -22,14 +32,8 @@ def add_usage(
     `service.accounts.Accounts.charge` calls it, with the limits, before publications that came over
     HTTP are inserted. `remove_usage_of` subtracts them before retention deletes them.
     """
-    table = usage.c
-    totals = (table.subscriptions + subscriptions, table.stored_bytes + stored_bytes)
-    mine = update(usage).where(table.owner == (owner or 0))
-    added = mine.values(subscriptions=totals[0], stored_bytes=totals[1])
-    row = db.execute(added.returning(table.subscriptions, table.stored_bytes)).one_or_none()
-    if row is None:
-        db.execute(insert(usage).values((owner or 0, subscriptions, stored_bytes)))
-        return subscriptions, stored_bytes
+    added = {"owner": owner or 0, "subscriptions": subscriptions, "bytes": stored_bytes}
+    row = db.execute(_ADD_USAGE, added).one()
     return row[0], row[1]
 
 

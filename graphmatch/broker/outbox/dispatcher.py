@@ -211,9 +211,8 @@ class Dispatcher:
             until = None if row.open_until is None else time_of(row.open_until)
             host = self._hosts[row.host] = self._host(row.host)
             host.breaker = CircuitBreaker(row.failures, until)
-        if (
-            self.broker.store.is_sqlite
-        ):  # NULL would add new matches to a digest that may have been sent.
+        if self.broker.store.is_sqlite:
+            # NULL would add new matches to a digest that may have been sent.
             claimed = update(deliveries).where(WAITING, deliveries.c.claimed_until > 0)
             db.execute(claimed.values(claimed_until=0))
 

@@ -1,9 +1,9 @@
 """The log of publications: reading documents, and committing their publications.
 
-Concurrent requests are committed together: while a transaction is under way, further ones queue,
-and the next transaction inserts the publications of up to `BATCH_SIZE` requests with one statement.
-If it fails, and the store is not down, each request is repeated on its own, and stores all
-publications that can be stored.
+Concurrent requests are committed together. They queue while a transaction is under way, and until
+no further one has arrived for `_GATHER_SECONDS`. The next transaction inserts the publications of
+up to `BATCH_SIZE` requests with one statement. If it fails, and the store is not down, each request
+is repeated on its own, and stores all publications that can be stored.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from pyoxigraph import Literal, NamedNode, RdfFormat, serialize
 from pyoxigraph import Triple as TripleTerm
-from sqlalchemy import insert
 
 from graphmatch.broker.app.errors import InvalidRequestError
 from graphmatch.broker.app.security import ANYBODY, Principal
 from graphmatch.broker.db.idempotency import earlier_response, store_response
-from graphmatch.broker.db.store import counted, is_outage
+from graphmatch.broker.db.store import counted, insert_many, is_outage
 from graphmatch.broker.db.tables import publications
 from graphmatch.broker.models.publication import (
     BATCH_TYPE,
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 100
 """Maximum number of requests that are committed together."""
+_GATHER_SECONDS = 0.001
+"""Time without a further request after which the waiting requests are committed."""
 _ID_BYTES = 2000
 _SMALL_BYTES, _SMALL_TRIPLES = 16_384, 256
 """Sizes from which an input is processed in a thread. For less, a thread costs more."""
@@ -66,7 +67,6 @@ _READ_CHARACTERS = 20_000
 """Maximum length of the part of a description that is searched for text."""
 _DESCRIPTION = RSS["description"]
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-_INSERT = insert(publications)
 Row = dict[str, Any]
 
 
@@ -237,7 +237,11 @@ class Publications:
         return accepted
 
     async def _commit_queue(self) -> None:
-        while batch := self._queue[:BATCH_SIZE]:
+        while count := len(self._queue):
+            await asyncio.sleep(_GATHER_SECONDS)
+            if count < len(self._queue) < BATCH_SIZE:
+                continue  # Requests arrive in a burst, and are committed together.
+            batch = self._queue[:BATCH_SIZE]
             del self._queue[:BATCH_SIZE]
             for request, result in zip(batch, await self._commit(batch), strict=True):
                 if request.done.cancelled():
@@ -316,7 +320,7 @@ def _insert_rows(db: Connection, rows: Sequence[Row]) -> None:
         first = counted(db, "publication", len(rows)) - len(rows) + 1
         for seq, row in enumerate(rows, first):
             row["seq"] = seq
-        db.execute(_INSERT, rows)
+        insert_many(db, publications, rows)
 
 
 def _media_type(format: str | None) -> str:

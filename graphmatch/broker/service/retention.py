@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, insert, or_, select, tuple_, update
 
 from graphmatch.broker.db import tables
-from graphmatch.broker.db.delivery_queries import add_delivery, held_until
+from graphmatch.broker.db.delivery_queries import add_delivery, fail_waiting, held_until
 from graphmatch.broker.db.subscription_queries import end_subscription, remove_usage_of
 from graphmatch.broker.db.tables import WAITING, deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.attempt import FAILURES, GIVEN_UP
@@ -143,9 +143,8 @@ async def give_up(broker: Broker, now: datetime) -> int:
     free = or_(table.claimed_until.is_(None), ~table.claimed_until.between(*held_until(at)))
     old = select(table.id).where(hosts, WAITING, table.due_at <= millis(now - GIVEN_UP), free)
     error = f"not sent: its host has not answered for {GIVEN_UP.days} days"
-    failed = {"state": "failed", "done_at": at, "error": error, "claimed_until": None}
-    batch = update(deliveries).where(table.id.in_(old.limit(BATCH_SIZE))).values(**failed)
-    return await _in_batches(broker, lambda db: db.execute(batch).rowcount)
+    batch = table.id.in_(old.limit(BATCH_SIZE))
+    return await _in_batches(broker, partial(fail_waiting, chosen=batch, error=error, now=at))
 
 
 async def forget(broker: Broker, now: datetime) -> int:
