@@ -13,10 +13,11 @@ With any role but ``feeds``, a process loads all subscriptions, for matches, rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,8 @@ class Parts:
         Whether to subscribe at the WebSub hubs of feeds; by default if hubs can reach `base`.
     roles
         The roles of this process, from `ROLES`.
+    cutoff
+        Returns the date of the oldest accepted item of a feed at a time.
     """
 
     allow: Sequence[str] = ()
@@ -83,6 +86,7 @@ class Parts:
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None
     roles: frozenset[str] = frozenset(ROLES)
+    cutoff: Callable[[datetime], datetime] | None = None
 
 
 class Follower(MatchWorker):
@@ -134,7 +138,13 @@ async def started(
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
         feed_store = BrokerFeedStore(broker)
-        poller = Poller(feed_client, feed_store, clock=broker.clock, supervisor=supervisor)
+        poller = Poller(
+            feed_client,
+            feed_store,
+            clock=broker.clock,
+            supervisor=supervisor,
+            cutoff=parts.cutoff,
+        )
         await poller.start()
         for feed in parts.feeds:
             await poller.add(feed.url, feed.title)

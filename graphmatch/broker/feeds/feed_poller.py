@@ -32,7 +32,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from http.client import responses
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -101,6 +101,8 @@ class Poller:
         The time, and a number from 0 to 1 for the jitter.
     supervisor
         Keeps the failure of one feed from ending `run`: the feed is fetched again later.
+    cutoff
+        Returns the date of the oldest accepted item at a time.
     """
 
     def __init__(
@@ -112,9 +114,11 @@ class Poller:
         clock: Clock = utc_now,
         random: Callable[[], float] = randomness.random,
         supervisor: Supervisor | None = None,
+        cutoff: Callable[[datetime], datetime] | None = None,
     ) -> None:
         self._client, self._store, self._on_fetch = client, store, on_fetch
         self._clock, self._random, self._supervisor = clock, random, supervisor
+        self._cutoff, self._polls = cutoff, set[asyncio.Task[None]]()
         self._requests = asyncio.Semaphore(MAX_REQUESTS)
         self._hosts = defaultdict[str | None, asyncio.Semaphore](
             lambda: asyncio.Semaphore(MAX_REQUESTS_PER_HOST)
@@ -160,6 +164,11 @@ class Poller:
         now = self._clock()
         return [feed for feed in self._feeds.values() if (feed.next_poll_at or now) <= now]
 
+    @property
+    def running(self) -> int:
+        """The number of feeds that are being fetched."""
+        return sum(not poll.done() for poll in self._polls)
+
     # -- polling ---------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event, *, once: bool = False) -> None:
@@ -172,7 +181,7 @@ class Poller:
         once
             Fetch only the feeds that are due now.
         """
-        polls: set[asyncio.Task[None]] = set()
+        polls = self._polls
         try:
             while not stop.is_set():
                 for feed in self.due():
@@ -257,6 +266,9 @@ class Poller:
                 return
             feed = update(self._feeds[url])
             new = await self._store.unknown(url, document.items) if document.items else ()
+            if self._cutoff is not None:
+                oldest = self._cutoff(self._clock())
+                new = [item for item in new if (item.publication.date or oldest) >= oldest]
             if self._on_fetch is not None:
                 await self._on_fetch(feed, new, document.problems)
             await self._store.save(feed, document.items, new, is_whole=document.is_whole)

@@ -317,8 +317,10 @@ class SqliteFeedStore(FeedStore):
         super().__init__(clock)
         self._path = path
         with self._errors(), ExitStack() as on_failure:
-            self._file = sqlite3.connect(path or ":memory:", BUSY_SECONDS, isolation_level=None)
-            on_failure.callback(self._file.close)
+            self.connection = sqlite3.connect(
+                path or ":memory:", BUSY_SECONDS, isolation_level=None
+            )
+            on_failure.callback(self.connection.close)
             self._prepare()
             on_failure.pop_all()
 
@@ -327,11 +329,11 @@ class SqliteFeedStore(FeedStore):
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        self._file.close()
+        self.connection.close()
 
     def _prepare(self) -> None:
         """Lock the file, and create the tables in a new one."""
-        with self._file as db:
+        with self.connection as db:
             db.executescript(_OPEN)
             [(application_id, version, tables)] = db.execute(_FORMAT)
             if (application_id, version, tables) == (0, 0, 0):
@@ -354,10 +356,10 @@ class SqliteFeedStore(FeedStore):
 
     async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
         with self._errors():
-            return self._file.execute(sql, values).fetchall()
+            return self.connection.execute(sql, values).fetchall()
 
     async def _write(self, statements: Sequence[_Statement], *_: object) -> None:
-        with self._errors(), self._file as db:
+        with self._errors(), self.connection as db:
             db.execute("BEGIN")
             for sql, rows in statements:
                 db.executemany(sql, rows)

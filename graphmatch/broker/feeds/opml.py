@@ -68,23 +68,27 @@ def write_feed_list(feeds: Iterable[Feed]) -> str:
     return _OPML.format("\n".join(lines))
 
 
-def read_feed_list(path: Path, on_problem: OnProblem = warn_problem) -> list[Feed]:
-    """Return the feeds of a file, each address once; report entries that cannot be used.
+def read_feed_list(name: str, on_problem: OnProblem = warn_problem) -> list[Feed]:
+    """Return the feeds of a file, each address once, or the feed with an address.
+
+    Entries that cannot be used are reported.
 
     Raises
     ------
     InputError
         If the file cannot be read, is hostile XML, or lists no feed.
     """
+    if (url := feed_address(name)) is not None:
+        return [Feed(url)]
     try:
-        with path.open("rb") as file:
+        with Path(name).open("rb") as file:
             data = file.read(MAX_LIST_BYTES + 1)
     except OSError as error:
-        raise InputError(unreadable(str(path), error)) from error
+        raise InputError(unreadable(name, error)) from error
     if len(data) > MAX_LIST_BYTES:
         what, remedy = f"it has more than {MAX_LIST_BYTES:,} bytes", "Split the list."
-        raise InputError(Problem(what, Place(str(path)), remedy))
-    return parse_feed_list(data, str(path), on_problem)
+        raise InputError(Problem(what, Place(name), remedy))
+    return parse_feed_list(data, name, on_problem)
 
 
 def parse_feed_list(data: bytes, source: str, on_problem: OnProblem = warn_problem) -> list[Feed]:
