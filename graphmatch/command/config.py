@@ -1,9 +1,8 @@
 """The configuration file ``graphmatch.toml`` of ``filter``, ``explain``, ``watch`` and ``serve``.
 
 A key is an option without its dashes, or ``publications``. A command skips the keys of the others.
-The table ``[serve]`` has options that only ``serve`` has, and ``[limits]`` the broker's limits;
-tables named after other commands work in the same way. ``[[subscription]]`` tables are
-subscriptions (`graphmatch.subscription_files`).
+A table such as ``[serve]`` has options of one command, and ``[limits]`` the broker's limits.
+``[[subscription]]`` tables are subscriptions (`graphmatch.subscription_files`).
 
 The command line overrides the file. Names of files are relative to its folder.
 """
@@ -45,11 +44,6 @@ id = "election"
 comment = "Elections, but no live reports."
 words = ["election"]
 not-words = ["live"]
-
-# Options of `graphmatch serve` alone. A table [limits] has the limits of the broker.
-[serve]
-
-{}
 """
 _NOT_HERE = frozenset({"help", "config", "demo", "new_token"})
 _NAMES_FILES = frozenset({"publications", "events", "store", "feeds"})
@@ -124,13 +118,12 @@ def write_config(path: Path, context: Any) -> None:
     for name in COMMANDS:
         for key, parameter in _parameters(group.get_command(context, name)).items():
             keys.setdefault(key, (parameter, []))[1].append(name)
-    lines: dict[bool, list[str]] = {True: [], False: []}
+    lines: list[str] = []
     for key in sorted(keys, key=lambda key: key not in _SET):
         parameter, names = keys[key]
-        value = _SET.get(key)
-        line = f"# {key} = {_form(parameter)}" if value is None else f"{key} = {value}"
-        lines[names == ["serve"]] += [f"# {parameter.help} ({', '.join(names)})", line, ""]
-    content = _EXAMPLE.format("\n".join(lines[False]), "\n".join(lines[True]).rstrip())
+        setting = f"{key} = {_SET[key]}" if key in _SET else f"# {key} = {_form(parameter)}"
+        lines += [f"# {parameter.help} ({', '.join(names)})", setting, ""]
+    content = _EXAMPLE.format("\n".join(lines))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(content)

@@ -23,23 +23,14 @@ from pyoxigraph import BlankNode
 
 from graphmatch.command.output import Alert
 from semantic.clock import Clock
-from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
+from semantic.sqlite_file import open_sqlite, sqlite_errors
 
 KEPT_DAYS = 90
 """Days for which a publication stays known after it was last in the sources."""
 WAIT_SECONDS = 60.0
 """Time for which a run waits for another one to end."""
-_OURS = 0x676D7365
-_VERSION = 1
-_OWNER = (
-    "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-    " FROM pragma_application_id, pragma_user_version"
-)
-
-
-class SeenError(GraphMatchError):
-    """An unusable file of delivered matches."""
+_APPLICATION_ID, _VERSION = 0x676D7365, 1
 
 
 class Seen:
@@ -98,8 +89,8 @@ class Seen:
             self._run("INSERT OR REPLACE INTO delivered VALUES (?, ?)", key, day)
 
     def _run(self, statement: str, *values: object) -> list[tuple[int, ...]]:
-        """Execute an SQL statement and return its rows; raise `SeenError` if it fails."""
-        with _errors(self._path):
+        """Execute an SQL statement and return its rows; raise `SqliteFileError` if it fails."""
+        with sqlite_errors(self._path):
             return self._db.execute(statement, values).fetchall()
 
 
@@ -114,34 +105,10 @@ def open_seen(path: Path, clock: Clock, wait: float = WAIT_SECONDS) -> Iterator[
     wait
         The seconds to wait for another run.
     """
-    with _errors(path):
-        db = sqlite3.connect(path, timeout=wait, isolation_level=None)
-    with closing(db):
-        with _errors(path):
-            db.execute("BEGIN IMMEDIATE")
-            [owner] = db.execute(_OWNER)
-        if owner not in ((_OURS, _VERSION, 1), (0, 0, 0)):
-            what = "a database of something else, or of another version"
-            raise SeenError(Problem(what, Place(str(path)), "Name another file."))
-        with _errors(path):
-            db.execute(f"PRAGMA application_id = {_OURS}")
-            db.execute(f"PRAGMA user_version = {_VERSION}")
+    with closing(open_sqlite(path, _APPLICATION_ID, _VERSION, wait)) as db:
         yield Seen(db, path, clock)
-        with _errors(path):
+        with sqlite_errors(path):
             db.execute("COMMIT")
-
-
-@contextmanager
-def _errors(path: Path | None) -> Iterator[None]:
-    """Turn errors of SQLite in the block into a `SeenError`."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        what = f"cannot be used as the file of --seen: {error}"
-        remedy = "Check the name and permissions."
-        if "locked" in str(error):
-            what, remedy = "another run holds it", "Wait until that one has ended."
-        raise SeenError(Problem(what, Place(str(path)), remedy)) from error
 
 
 def _digest(*texts: str) -> bytes:

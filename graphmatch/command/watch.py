@@ -90,7 +90,7 @@ def watch(
             raise nothing_to_match()
         session.show_warnings()
         made = writer(watch_options.form, session.out, engine)
-        with SqliteFeedStore(watch_options.state) as store:
+        with SqliteFeedStore(watch_options.state, cutoff=watch_options.cutoff) as store:
             seen = Seen(store.connection, watch_options.state, utc_now)
             watch = _Watch(session, engine, Alerts(engine, made, seen=seen), watch_options)
             asyncio.run(watch.run(listed, store))
@@ -124,7 +124,7 @@ class _Watch:
         subscriptions = plural(len(self.engine), "subscription")
         options, tally = self.watch_options, self.alerts.tally
         async with HttpClient(networks(options.allow), total_seconds=REQUEST_SECONDS) as client:
-            self.poller = poller = Poller(client, store, self.take, cutoff=options.cutoff)
+            self.poller = poller = Poller(client, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
                 await poller.add(url, title)

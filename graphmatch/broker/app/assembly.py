@@ -13,11 +13,10 @@ With any role but ``feeds``, a process loads all subscriptions, for matches, rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.db.match_queries import matches_since
 from graphmatch.broker.db.store import counter as counter_of
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Cutoff, Feed
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
 from graphmatch.broker.outbox.safe_http import HttpClient
@@ -86,7 +85,7 @@ class Parts:
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None
     roles: frozenset[str] = frozenset(ROLES)
-    cutoff: Callable[[datetime], datetime] | None = None
+    cutoff: Cutoff | None = None
 
 
 class Follower(MatchWorker):
@@ -137,14 +136,8 @@ async def started(
     ):
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
-        feed_store = BrokerFeedStore(broker)
-        poller = Poller(
-            feed_client,
-            feed_store,
-            clock=broker.clock,
-            supervisor=supervisor,
-            cutoff=parts.cutoff,
-        )
+        feed_store = BrokerFeedStore(broker, parts.cutoff)
+        poller = Poller(feed_client, feed_store, clock=broker.clock, supervisor=supervisor)
         await poller.start()
         for feed in parts.feeds:
             await poller.add(feed.url, feed.title)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MAX_LIST_BYTES = 10 * 1024 * 1024
 MAX_FEEDS = 10_000
 """Maximum number of feeds of a broker."""
-_BATCH_SIZE = 100
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FEED_SCHEME = re.compile(r"(?:feed|pcast)://|feed:", re.IGNORECASE)
 _OPML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -44,9 +43,8 @@ async def follow(poller: Poller, listed: Sequence[Feed]) -> int:
     if len(poller.feeds) + len(new) > MAX_FEEDS:
         what, remedy = f"more than {MAX_FEEDS:,} feeds", "Remove others, or send fewer."
         raise InputError(Problem(what, Place("feeds"), remedy))
-    for start in range(0, len(new), _BATCH_SIZE):  # The store commits a batch in one transaction.
-        batch = new[start : start + _BATCH_SIZE]
-        await asyncio.gather(*(poller.add(feed.url, feed.title) for feed in batch))
+    # The store commits some of them in one transaction.
+    await asyncio.gather(*(poller.add(feed.url, feed.title) for feed in new))
     return len(new)
 
 
