@@ -317,7 +317,7 @@ class SqliteFeedStore(FeedStore):
         self._path = path
         self.connection = open_sqlite(path, _APPLICATION_ID, _VERSION, BUSY_SECONDS, _PRAGMAS)
         with sqlite_errors(path):
-            self.connection.executescript(f"{_TABLES}; COMMIT")
+            self.connection.executescript(_TABLES)  # This commits the transaction.
 
     def __enter__(self) -> Self:
         return self
