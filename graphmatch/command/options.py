@@ -70,6 +70,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        rich_help_panel="Configuration",
         help="Configuration file; default ./graphmatch.toml if no input is named.",
     ),
 ]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from pyoxigraph import BlankNode, Literal, NamedNode
 from pyoxigraph import Triple as TripleTerm
 from typer.testing import CliRunner
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 import graphmatch
 from graphmatch.cli import app
 from graphmatch.command import filter as filter_command
+from graphmatch.command.config import COMMANDS
 from graphmatch.command.filter import is_older
 from graphmatch.command.output import Alert, term_as_json
 from graphmatch.command.seen import KEPT_DAYS, open_seen
@@ -538,6 +540,58 @@ def test_a_configuration() -> None:
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
     Path("graphmatch.toml").write_text(text)
     assert run("filter", status=2).stderr.startswith(f"error    graphmatch.toml{said}")
+
+
+def test_keys_of_other_commands_are_skipped() -> None:
+    feed(Path("a.rss"), entry(1))
+    Path("graphmatch.toml").write_text(
+        "publications = ['a.rss']\nfeeds = ['https://e.org/']\nallow = ['10.0.0.0/8']\n"
+        "word = ['soup']\nas = 'csv'\nport = 1\nstate = 'x'\n[serve]\nsmtp = 'x'\nquiet = true\n"
+        "[filter]\nas = 'text'\n[limits]\nsolutions = 5\n"
+    )
+    result = run("filter")
+    assert result.stdout.startswith("Soup 1\n")
+    assert "1 match" in result.stderr
+
+
+def test_init_writes_an_example_that_describes_all_options() -> None:
+    feed(Path("feeds/a.rss"), entry(1, title="The election"), entry(2, title="Live: the election"))
+    result = run("init")
+    assert result.stdout == ""
+    assert result.stderr.startswith("graphmatch.toml is written. Put feeds into the folder `feeds`")
+    assert run("filter").stdout.startswith("The election\n")
+    text = Path("graphmatch.toml").read_text()
+    group: Any = typer.main.get_command(app)
+    for name in COMMANDS:
+        for parameter in group.get_command(None, name).params:
+            said = f"# {parameter.help} ("
+            named = {"config", "help", "demo", "new_token"}
+            assert (said in text) == (parameter.name not in named), parameter.name
+    Path("all.toml").write_text(re.sub(r"(?m)^# ([a-z-]+ = (true|false|\d+))$", r"\1", text))
+    assert run("filter", "--config", "all.toml").stdout.startswith("The election\n")
+    said = run("init", status=2).stderr
+    assert said == "error    graphmatch.toml: cannot be written: File exists. Name another file.\n"
+    assert Path("graphmatch.toml").read_text() == text
+
+
+def test_an_item_is_explained_by_its_link() -> None:
+    feed(Path("a.rss"), entry(1, guid="x"), entry(2))
+    shown = run("explain", "soup", "a.rss", "--word", "soup", "-p", "https://e.org/1").stdout
+    assert len(re.findall("matches soup", shown)) == 1
+    said = run(
+        "explain", "soup", "a.rss", "--word", "soup", "-p", "https://e.org/", status=2
+    ).stderr
+    assert "no publication has the id or link https://e.org/" in said
+
+
+def test_a_prefix_of_a_query_replaces_the_built_in_one() -> None:
+    """`op:` needs no declaration, and has no effect on a query with its own."""
+    Path("a.nt").write_text("<urn:a> <urn:mine:about> 'soup' .")
+    Path("mine.rq").write_text("PREFIX op: <urn:mine:> SELECT * { ?x op:about 'soup' }")
+    Path("other.rq").write_text("SELECT * { ?x op:about 'soup' }")
+    shown = run("filter", "a.nt", "-s", "mine.rq", "-s", "other.rq").stdout
+    assert "▸ mine" in shown
+    assert "▸ other" not in shown
 
 
 def test_a_configuration_that_is_not_there() -> None:
