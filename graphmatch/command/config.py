@@ -34,9 +34,8 @@ _SET = {"publications": '["feeds"]', "state": '"feeds.db"'}
 _EXAMPLE = """\
 # The configuration of graphmatch filter, explain, watch and serve.
 #
-# The line below a description is an option. If it begins with `# `, it is not set. The commands
-# that have it are in parentheses. Names of files are relative to this folder. An option on the
-# command line overrides this file.
+# Below each description is an option, which is not set if it begins with `# `. The commands that
+# have it are in parentheses. Names of files are relative to this folder.
 
 {}
 [[subscription]]
@@ -86,9 +85,8 @@ def read_limits(path: Path | None) -> BrokerLimits:
 
     known = {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
     values: dict[str, Any] = {}
-    for table, key, value, place in () if path is None else _entries(path):
-        if table != "limits":
-            continue
+    entries = () if path is None else (entry for entry in _entries(path) if entry[0] == "limits")
+    for _, key, value, place in entries:
         if key not in known:
             raise InputError(_unknown(key, place, list(known)))
         if isinstance(known[key].default, int):
@@ -123,13 +121,9 @@ def write_config(path: Path, context: Any) -> None:
         parameter, names = keys[key]
         setting = f"{key} = {_SET[key]}" if key in _SET else f"# {key} = {_form(parameter)}"
         lines += [f"# {parameter.help} ({', '.join(names)})", setting, ""]
-    content = _EXAMPLE.format("\n".join(lines))
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(content)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise InputError(Problem(what, Place(str(path)), "Name another file.")) from error
+    if path.exists():
+        raise InputError(Problem("the file exists", Place(str(path)), "Name another file."))
+    path.write_text(_EXAMPLE.format("\n".join(lines)), encoding="utf-8")
 
 
 def _form(parameter: _Parameter) -> str:

@@ -155,7 +155,7 @@ def _delivered(
 
     With ``--seen``, record the matches as delivered after all are written.
     """
-    cutoff = None if result_options.since is None else result_options.since.cutoff(now)
+    cutoff = None if result_options.since is None else result_options.since(now)
     remembered: AbstractContextManager[Seen | None] = nullcontext()
     if result_options.seen is not None:
         from graphmatch.command.seen import open_seen  # import SQLite only if necessary

@@ -76,8 +76,10 @@ Config = Annotated[
 ]
 
 
-def parse_time(text: str) -> datetime:
+def parse_time(text: str, other: str = "") -> datetime:
     """Parse a date or a time in ISO 8601, by default in UTC; raise `typer.BadParameter` if invalid.
+
+    `other` says what else is valid.
 
     Examples
     --------
@@ -89,7 +91,8 @@ def parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a time such as 2026-01-02T03:04:05Z.") from error
+        what = f"{text!r} is not a time such as 2026-01-02T03:04:05Z{other}."
+        raise typer.BadParameter(what) from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
@@ -129,7 +132,7 @@ class Since:
 
     Examples
     --------
-    >>> Since.parse("7d").cutoff(datetime(2026, 1, 8, tzinfo=UTC)).isoformat()
+    >>> Since.parse("7d")(datetime(2026, 1, 8, tzinfo=UTC)).isoformat()
     '2026-01-01T00:00:00+00:00'
     """
 
@@ -141,15 +144,9 @@ class Since:
         found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
         if found is not None:
             return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
-        try:
-            return cls(parse_time(text))
-        except typer.BadParameter as error:
-            what = (
-                f"{text!r} is neither a date such as 2026-01-02 nor a duration such as 7d or 24h."
-            )
-            raise typer.BadParameter(what) from error
+        return cls(parse_time(text, ", a date, or a duration such as 7d or 24h"))
 
-    def cutoff(self, now: datetime) -> datetime:
+    def __call__(self, now: datetime) -> datetime:
         """Return the oldest accepted time: the date, or `now` minus the duration."""
         if isinstance(self.before, datetime):
             return self.before
@@ -175,11 +172,6 @@ class FeedOptions:
     allow: list[str] | None = option(
         None, "Private network to connect to, such as 127.0.0.0/8; repeatable.", metavar="NETWORK"
     )
-
-    @property
-    def cutoff(self) -> Callable[[datetime], datetime] | None:
-        """The function from the present time to the oldest accepted one, if there is a limit."""
-        return None if self.since is None else self.since.cutoff
 
     def listed(self, on_problem: OnProblem) -> list[Feed]:
         """Return the feeds that `feeds` names; report those that cannot be used."""

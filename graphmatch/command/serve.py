@@ -164,12 +164,14 @@ def serve(
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
     """
     from graphmatch.command.session import Session
+    from semantic.errors import Place, Problem, Severity
 
     with Session(verbosity) as session:
         serve_options.check()
         limits = read_limits(config)
         if config is not None and read_tables(config)[1]:
-            session.note(f"{config}: serve has no [[subscription]]; use its page or its API")
+            what, remedy = "serve skips [[subscription]]", "Use its page or POST /v1/subscriptions."
+            session.report(Problem(what, Place(str(config)), remedy, Severity.WARNING))
         if not serve_options.demo:
             return run(session, serve_options, engine_options, limits)
         files = [path for path in sorted(Path("ontologies").glob("*.*")) if path.is_file()]
@@ -229,7 +231,7 @@ def run(
                 None if kafka is None else (kafka, serve_options.kafka_topic),
                 address,
                 roles=roles,
-                cutoff=serve_options.cutoff,
+                cutoff=serve_options.since,
             )
             try:
                 _serve(session, serve_options, parts, broker, matcher, listening, stops)
@@ -310,7 +312,7 @@ def _listening(serve_options: ServeOptions) -> Iterator[socket.socket]:
 def fingerprint_of(engine_options: EngineOptions) -> str:
     """Return a digest of the ontology's files and the engine's options, for snapshots.
 
-    It is empty if the engine also has imports or operators, or a file cannot be read.
+    It is empty if the engine also has imports or operators, or is made from a pipe.
     """
     loading = engine_options.ontology_options
     files = [*(engine_options.files or ()), *filter(None, [engine_options.saved])]
@@ -319,11 +321,8 @@ def fingerprint_of(engine_options: EngineOptions) -> str:
         return ""
     options = repr((version("graphmatch"), replace(engine_options, now=None)))
     digest = blake2b(options.encode("utf-8", "surrogatepass"), digest_size=16)
-    try:
-        for path in files:
-            digest.update(sha256(path.read_bytes()).digest())
-    except OSError:
-        return ""
+    for path in files:
+        digest.update(sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -90,7 +90,7 @@ def watch(
             raise nothing_to_match()
         session.show_warnings()
         made = writer(watch_options.form, session.out, engine)
-        with SqliteFeedStore(watch_options.state, cutoff=watch_options.cutoff) as store:
+        with SqliteFeedStore(watch_options.state, cutoff=watch_options.since) as store:
             seen = Seen(store.connection, watch_options.state, utc_now)
             watch = _Watch(session, engine, Alerts(engine, made, seen=seen), watch_options)
             asyncio.run(watch.run(listed, store))

@@ -225,7 +225,7 @@ def test_the_command_line_overrides_the_configuration_and_each_log_line_is_json(
     assert {413, 401} & {event.get("status") for event in events}
     told = [event["event"] for event in events]
     assert "stopped" in told
-    assert any("serve has no [[subscription]]; use its page or its API" in one for one in told)
+    assert any("broker.toml: serve skips [[subscription]]. Use its page" in one for one in told)
     assert "secret" not in "".join(lines)
     assert store.is_file()
     assert not (tmp_path / "broker.db").exists()
