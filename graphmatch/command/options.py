@@ -141,19 +141,14 @@ class Since:
     @classmethod
     def parse(cls, text: str) -> Since:
         """Parse a date, a time, or a number of minutes, hours, days or weeks: ``7d``."""
-        found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+        found = re.fullmatch(r"(\d{1,4})([mhdw])", text.strip())
         if found is not None:
             return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
         return cls(parse_time(text, ", a date, or a duration such as 7d or 24h"))
 
     def __call__(self, now: datetime) -> datetime:
         """Return the oldest accepted time: the date, or `now` minus the duration."""
-        if isinstance(self.before, datetime):
-            return self.before
-        try:
-            return now - self.before
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
+        return self.before if isinstance(self.before, datetime) else now - self.before
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,18 +96,13 @@ class ServeOptions(FeedOptions):
     demo: bool = option(False, "Show the sample subscriptions and feeds, in a temporary store.")
 
     @property
-    def is_local(self) -> bool:
-        """Whether the service listens on a loopback address, which only this machine reaches."""
-        return _is_loopback(self.host)
-
-    @property
     def trusts_local(self) -> bool:
         """Whether this machine's requests need no token, because no proxy lets others in."""
-        return self.is_local and (self.url is None or _is_loopback(_host_of(self.url)))
+        return _is_loopback(self.host) and (self.url is None or _is_loopback(_host_of(self.url)))
 
     def check(self) -> None:
         """Raise `InputError` if options are incompatible, or an address or network is invalid."""
-        if not self.is_local and not self.public:
+        if not _is_loopback(self.host) and not self.public:
             what = "other machines could reach this address"
             remedy = "Pass --public and create tokens with --new-token, or use 127.0.0.1."
             raise _wrong(what, self.host, remedy)

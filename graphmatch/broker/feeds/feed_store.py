@@ -36,8 +36,7 @@ BUSY_SECONDS = 1.0
 """Time limit for opening a file that another process uses, in seconds."""
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _APPLICATION_ID, _VERSION = 0x676D6664, 3
-_PRAGMAS = """PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL"""
+_PRAGMAS = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE,
   state JSON NOT NULL, created_at BIGINT NOT NULL);
