@@ -177,27 +177,26 @@ class Poller:
         once
             Fetch only the feeds that are due now.
         """
+        polls = self._polls = set[asyncio.Task[None]]()
         try:
             while not stop.is_set():
                 for feed in self.due():
                     # The feed is not due again during the fetch, or if its result is not stored.
                     next_poll_at = self._clock() + MIN_INTERVAL
                     self._feeds[feed.url] = replace(feed, next_poll_at=next_poll_at)
-                    self._polls.add(
-                        asyncio.create_task(self._poll_supervised(feed.url), name=feed.url)
-                    )
-                if once and not self._polls:
+                    polls.add(asyncio.create_task(self._poll_supervised(feed.url), name=feed.url))
+                if once and not polls:
                     break
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), ROUND_SECONDS)
-                for poll in [poll for poll in self._polls if poll.done()]:
-                    self._polls.remove(poll)
+                for poll in [poll for poll in polls if poll.done()]:
+                    polls.remove(poll)
                     poll.result()
         finally:
-            for poll in self._polls:
+            for poll in polls:
                 if not self._locks[poll.get_name()].locked():
                     poll.cancel()
-            await asyncio.gather(*self._polls, return_exceptions=True)
+            await asyncio.gather(*polls, return_exceptions=True)
 
     async def _poll_supervised(self, url: str) -> None:
         """Fetch one feed. If its content cannot be processed, note the error with the feed."""

@@ -340,8 +340,7 @@ def match_view(row: RowMapping, root: str, limit: int | None = None) -> View:
 
 def in_sources(view: Mapping[str, Any]) -> str:
     """Return a line with the sources of a match; empty if there is only one."""
-    sources = view["sources"]
-    return f"in {', '.join(sources)}" if len(sources) > 1 else ""
+    return f"in {', '.join(view['sources'])}" if len(view["sources"]) > 1 else ""
 
 
 # -- sizes --------------------------------------------------------------------------------------
