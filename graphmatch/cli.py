@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from graphmatch.command.options import (
+    CONFIG,
     Config,
     ConfiguredCommand,
     EngineOptions,
@@ -31,27 +32,22 @@ from graphmatch.command.options import (
     grouped,
 )
 
-_LATER = {
-    "bench": "graphmatch.command.bench",
-    "serve": "graphmatch.command.serve",
-    "spark": "graphmatch.command.spark",
-    "watch": "graphmatch.command.watch",
-}
-"""Commands with many options, mapped to the modules that define them as ``app``."""
+_LATER = ("bench", "serve", "spark", "watch")
+"""Commands with many options. Modules of their names in `graphmatch.command` define them."""
 
 
 class Commands(TyperGroup):
-    """The group of all commands; it imports the modules in `_LATER` when it needs one of them."""
+    """The group of all commands; it imports the modules of those in `_LATER` when it needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(dict.fromkeys((*super().list_commands(ctx), *_LATER)))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or ``None`` if unknown; import those in `_LATER` if needed."""
-        if cmd_name not in self.commands:
-            for name, module in _LATER.items():
-                self.commands[name] = typer.main.get_command(import_module(module).app)
+        """Return a command, or ``None`` if unknown; import its module if it is in `_LATER`."""
+        if cmd_name in _LATER and cmd_name not in self.commands:
+            module = import_module(f"graphmatch.command.{cmd_name}")
+            self.commands[cmd_name] = typer.main.get_command(module.app)
         return super().get_command(ctx, cmd_name)
 
 
@@ -80,6 +76,26 @@ def common(
     ] = False,
 ) -> None:
     """Find the standing SPARQL subscriptions that a new RDF graph or feed item matches."""
+
+
+@app.command()
+@grouped
+def init(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="File to write.")] = Path(CONFIG),
+) -> int:
+    """Write a configuration file that describes all options, with an example.
+
+    Example: `graphmatch init`
+    """
+    from graphmatch.command.config import write_config
+
+    write_config(path, context)
+    text = (
+        "Put feeds into the folder `feeds` and run `graphmatch filter`. Or write addresses of feeds"
+    )
+    typer.echo(f"{path} is written. {text} into the file and run `graphmatch watch`.", err=True)
+    return 0
 
 
 @app.command(cls=ConfiguredCommand)
@@ -178,7 +194,9 @@ def explain(
     input_options: InputOptions,
     publication: Annotated[
         str | None,
-        typer.Option("--publication", "-p", help="Explain only the publication with this id."),
+        typer.Option(
+            "--publication", "-p", help="Explain only the publication with this id or link."
+        ),
     ] = None,
     config: Config = None,  # noqa: ARG001  (read by ConfiguredCommand)
     json: Json = False,

@@ -6,8 +6,9 @@ Publications flow through the whole system. Readers make them (`semantic.reading
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +27,7 @@ _ITEM, _DATE_TIME = RSS["item"], XSD["dateTime"]
 _TITLE, _LINK, _DATE = RSS["title"], RSS["link"], DC["date"]
 _GUID, _CHANNEL, _CHANNEL_TITLE = DCTERMS["identifier"], DCTERMS["isPartOf"], DCTERMS["title"]
 
+_NOT_IN_STORIES = re.compile(r"^https?://(www\.)?|[?&](utm_\w+|fbclid|gclid)=[^&#]*", re.IGNORECASE)
 _TERMS = (NamedNode, Literal, BlankNode, TripleTerm)
 _TRIPLES = (
     "Give triples of pyoxigraph's terms: (NamedNode('urn:a'), NamedNode('urn:p'), Literal('b')). "
@@ -146,6 +148,29 @@ class Publication:
     def guid(self) -> str | None:
         """The item's own identifier: RSS's guid, or the id of Atom or JSON Feed."""
         return _text(self._said(_GUID))
+
+    @property
+    def story(self) -> Sequence[str]:
+        """Names of a feed item's story; copies of an item in several feeds share one of them.
+
+        One name is made of the guid, and one of link and title, because several items of a feed may
+        link to the same page. Parameters of trackers (``utm_source``) are not part of a link.
+
+        Examples
+        --------
+        >>> from semantic.feeds import read_feed
+        >>> feed = b"<rss><channel><item><title>A</title><link>%b</link></item></channel></rss>"
+        >>> [item] = read_feed(feed % b"https://www.e.org/a/?utm_source=rss", "news.rss")
+        >>> [copy] = read_feed(feed % b"http://e.org/a", "news.atom")
+        >>> item.story, copy.story
+        (['e.org/a a'], ['e.org/a a'])
+        """
+        link, title = self.link, self.title
+        names = [self.id] if self.guid is not None and self.graph_name().value == self.id else []
+        if link is not None and title is not None:
+            page = _NOT_IN_STORIES.sub("", link).rstrip("/")
+            names.append(" ".join(f"{page} {title}".casefold().split()))
+        return names
 
     @property
     def channel(self) -> str | None:

@@ -82,7 +82,7 @@ def wanted(tmp_path: Path) -> Path:
 def test_that_every_command_is_tried() -> None:
     group: Any = typer.main.get_command(app)
     # These have tests in tests/graphmatch: command, broker and spark.
-    others = {"index", "serve", "spark", "watch"}
+    others = {"index", "init", "serve", "spark", "watch"}
     assert set(group.list_commands(None)) == {*COMMANDS, *others}
 
 

@@ -1,17 +1,15 @@
-"""Configuration files: ``graphmatch.toml`` for ``filter`` and ``explain``, and that of ``serve``.
+"""The configuration file ``graphmatch.toml`` of ``filter``, ``explain``, ``watch`` and ``serve``.
 
-In ``graphmatch.toml`` a key is an option of ``filter`` without its dashes, or ``publications``.
-``explain`` skips keys that it does not have. ``[[subscription]]`` tables are subscriptions
-(`graphmatch.subscription_files`).
+A key is an option without its dashes, or ``publications``. A command skips the keys of the others.
+A table such as ``[serve]`` has options of one command, and ``[limits]`` the broker's limits.
+``[[subscription]]`` tables are subscriptions (`graphmatch.subscription_files`).
 
-The file of ``serve`` has the tables ``[serve]``, ``[ontology]``, ``[smtp]`` and ``[kafka]`` with
-options, and ``[limits]`` with limits of the broker, see ``docs/deploy/broker.toml``.
-
-The command line overrides a file. Names of files are relative to its folder.
+The command line overrides the file. Names of files are relative to its folder.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -29,19 +27,26 @@ from semantic.files import unreadable
 if TYPE_CHECKING:
     from graphmatch.broker.models.limits import BrokerLimits
 
-_NOT_HERE = frozenset({"help", "config"})
-_NAMES_FILES = frozenset({"publications", "events", "store"})
-"""File parameters that are strings on the command line, because ``-`` is not a file."""
+COMMANDS = ("filter", "watch", "serve")
+"""The commands whose options are keys of the file."""
+_SET = {"publications": '["feeds"]', "state": '"feeds.db"'}
+"""The options that the example sets, and their values."""
+_EXAMPLE = """\
+# The configuration of graphmatch filter, explain, watch and serve.
+#
+# Below each description is an option, which is not set if it begins with `# `. The commands that
+# have it are in parentheses. Names of files are relative to this folder.
 
-_PANELS = {"serve": ("Service",), "ontology": ("Engine", "Loading the ontology")}
-"""The panels of the help whose options are in a table of the file of ``serve``."""
-_RENAMED = {
-    "ontology": {"ontology": "files"},
-    "smtp": {"smtp": "url"},
-    "kafka": {"kafka": "servers", "kafka-topic": "topic"},
-}
-"""Options of ``serve`` that have another name in a table."""
-_NOT_IN_FILES = frozenset({"demo", "new-token"})
+{}
+[[subscription]]
+id = "election"
+comment = "Elections, but no live reports."
+words = ["election"]
+not-words = ["live"]
+"""
+_NOT_HERE = frozenset({"help", "config", "demo", "new_token"})
+_NAMES_FILES = frozenset({"publications", "events", "store", "feeds"})
+"""File parameters that are strings on the command line: ``-`` and addresses are not files."""
 
 _Parameter: TypeAlias = Any  # typer has its own copy of click, and does not export its types
 
@@ -49,60 +54,30 @@ _Parameter: TypeAlias = Any  # typer has its own copy of click, and does not exp
 def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     """Read a configuration file; return its values by the names of the command's parameters.
 
-    Skip keys that only ``filter`` has. If the file has ``[[subscription]]`` tables, add it to the
-    files of subscriptions. Raise `InputError` for an unknown key or an invalid value.
+    Skip keys that only other commands have. If the file has ``[[subscription]]`` tables, add it to
+    the files of subscriptions. Raise `InputError` for an unknown key or an invalid value.
     """
-    try:
-        table, lines = read_tables(path)
-    except OSError as error:
-        raise InputError(unreadable(str(path), error)) from error
-    parameters = _parameters(command)
-    known = _parameters(context.parent.command.commands["filter"])
-    text = path.read_text(encoding="utf-8-sig").splitlines()
+    own, name = _parameters(command), context.info_name
     found: dict[str, Any] = {}
-    subscriptions = table.pop("subscription", None)
-    for key, value in table.items():
-        place = Place(str(path), _line(text, key))
-        if key not in known:
-            raise InputError(_unknown(key, place, [*known, "[[subscription]]"]))
-        if key not in parameters:
+    for table, key, value, place in _entries(path):
+        if table == "limits" or key == "subscription":
             continue
-        parameter = parameters[key]
-        found[parameter.name] = _value(parameter, value, path.parent, context, place)
-    if subscriptions is not None:
-        line = lines[0] if lines else _line(text, "subscription")
-        if not isinstance(subscriptions, list):
-            what = "`subscription` is not an array of tables"
-            raise InputError(Problem(what, Place(str(path), line), "Write [[subscription]]."))
+        if key not in own or table not in ("", name):
+            group = context.parent.command
+            others = [table] if table else COMMANDS
+            known = [k for one in others for k in _parameters(group.get_command(context, one))]
+            if key not in known:
+                tables = () if table else ("[serve]", "[limits]", "[[subscription]]")
+                raise InputError(_unknown(key, place, [*known, *tables]))
+        else:
+            found[own[key].name] = _value(own[key], value, path.parent, context, place)
+    if "subscriptions" in own and any(key == "subscription" for _, key, *_ in _entries(path)):
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
 
 
-def read_service(path: Path, command: Any, context: Any) -> dict[str, Any]:
-    """Read the configuration file of ``graphmatch serve``; return values as `read_config` does."""
-    known: dict[str, dict[str, _Parameter]] = {name: {} for name in (*_PANELS, *_RENAMED)}
-    for key, parameter in _parameters(command).items():
-        for table, names in _RENAMED.items():
-            if key in names:
-                known[table][names[key]] = parameter
-                break
-        else:
-            for table, panels in _PANELS.items():
-                if parameter.rich_help_panel in panels and key not in _NOT_IN_FILES:
-                    known[table][key] = parameter
-    found: dict[str, Any] = {}
-    for table, key, value, place in _entries(path, [*known, "limits"]):
-        if table != "limits":
-            if key not in known[table]:
-                raise InputError(_unknown(key, place, list(known[table])))
-            parameter = known[table][key]
-            found[parameter.name] = _value(parameter, value, path.parent, context, place)
-    read_limits(path)
-    return found
-
-
 def read_limits(path: Path | None) -> BrokerLimits:
-    """Return the limits in a configuration file of ``serve``; those that are missing are default.
+    """Return the limits in a configuration file; those that are missing are default.
 
     Raise `InputError` for an unknown key or an invalid value.
     """
@@ -110,9 +85,8 @@ def read_limits(path: Path | None) -> BrokerLimits:
 
     known = {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
     values: dict[str, Any] = {}
-    for table, key, value, place in () if path is None else _entries(path, None):
-        if table != "limits":
-            continue
+    entries = () if path is None else (entry for entry in _entries(path) if entry[0] == "limits")
+    for _, key, value, place in entries:
         if key not in known:
             raise InputError(_unknown(key, place, list(known)))
         if isinstance(known[key].default, int):
@@ -129,23 +103,54 @@ def read_limits(path: Path | None) -> BrokerLimits:
     return BrokerLimits(**values)
 
 
-def _entries(path: Path, tables: Sequence[str] | None) -> Iterator[tuple[str, str, Any, Place]]:
-    """Yield the table, key, value and place of each entry in the tables of a file."""
+def write_config(path: Path, context: Any) -> None:
+    """Write a configuration file with an example and all options; raise `InputError` if it exists.
+
+    Parameters
+    ----------
+    context
+        The context of a command of the group.
+    """
+    group = context.parent.command
+    keys: dict[str, tuple[_Parameter, list[str]]] = {}
+    for name in COMMANDS:
+        for key, parameter in _parameters(group.get_command(context, name)).items():
+            keys.setdefault(key, (parameter, []))[1].append(name)
+    lines: list[str] = []
+    for key in sorted(keys, key=lambda key: key not in _SET):
+        parameter, names = keys[key]
+        setting = f"{key} = {_SET[key]}" if key in _SET else f"# {key} = {_form(parameter)}"
+        lines += [f"# {parameter.help} ({', '.join(names)})", setting, ""]
+    if path.exists():
+        raise InputError(Problem("the file exists", Place(str(path)), "Name another file."))
+    path.write_text(_EXAMPLE.format("\n".join(lines)), encoding="utf-8")
+
+
+def _form(parameter: _Parameter) -> str:
+    """Return the default of a parameter as TOML, or a text that shows its form."""
+    default = parameter.default
+    if isinstance(default, int) or _is_number(parameter):
+        return str(default or 1 if _is_number(parameter) else default).lower()
+    choices = "|".join(getattr(parameter.type, "choices", ()))
+    text = json.dumps(str(default or choices or parameter.metavar or "…"), ensure_ascii=False)
+    return f"[{text}]" if _is_list(parameter) else text
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
+    """Yield the table, key, value and place of each entry of a file; the table may be empty."""
     try:
         content, _ = read_tables(path)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
     text = path.read_text(encoding="utf-8-sig").splitlines()
-    for table, entries in content.items():
-        begin = _line(text, table)
-        if tables is not None and table not in tables:
-            raise InputError(_unknown(table, Place(str(path), begin), tables))
-        if not isinstance(entries, dict):
-            what = f"`{table}` is not a table"
-            raise InputError(Problem(what, Place(str(path), begin), f"Write [{table}]."))
-        for key, value in entries.items():
-            line = _line(text[begin or 0 :], key)
-            yield table, key, value, Place(str(path), line and line + (begin or 0))
+    for name, value in content.items():
+        begin = _line(text, name)
+        is_table = isinstance(value, dict) and name != "subscription"
+        if is_table and name not in (*COMMANDS, "limits"):
+            raise InputError(_unknown(name, Place(str(path), begin), [*COMMANDS, "limits"]))
+        for key, inner in value.items() if is_table else [(name, value)]:
+            line = _line(text, key, begin or 1)
+            yield name if is_table else "", key, inner, Place(str(path), line)
 
 
 def _parameters(command: Any) -> dict[str, _Parameter]:
@@ -158,15 +163,25 @@ def _key(parameter: _Parameter) -> str:
     return long[0].removeprefix("--") if long else str(parameter.name)
 
 
-def _line(text: Sequence[str], key: str) -> int | None:
+def _line(text: Sequence[str], key: str, begin: int = 1) -> int | None:
+    """Return the number of the first line with a key or a table, not before `begin`."""
     written = re.compile(rf"""\s*(\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
-    return next((n for n, line in enumerate(text, 1) if written.match(line)), None)
+    lines = enumerate(text[begin - 1 :], begin)
+    return next((number for number, line in lines if written.match(line)), None)
 
 
 def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
     near = get_close_matches(key, known, 1)
-    remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(sorted(known))}."
+    remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(sorted({*known}))}."
     return Problem(f"there is no key `{key}`", place, remedy)
+
+
+def _is_list(parameter: _Parameter) -> bool:
+    return getattr(parameter, "multiple", False) or parameter.nargs == -1
+
+
+def _is_number(parameter: _Parameter) -> bool:
+    return bool(parameter.type.name.startswith(("int", "float")))
 
 
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
@@ -180,9 +195,8 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
             what, remedy = f"`{key}` is neither true nor false", "Write true or false."
             raise InputError(Problem(what, place, remedy))
         return value
-    several = getattr(parameter, "multiple", False) or parameter.nargs == -1
+    several, is_number = _is_list(parameter), _is_number(parameter)
     listed = value if several and isinstance(value, list) else [value]
-    is_number = parameter.type.name.startswith(("int", "float"))
     fitting = (int, float) if is_number else (str, date)
     if not all(isinstance(one, fitting) and not isinstance(one, bool) for one in listed):
         kind = "number" if is_number else "list of strings" if several else "string"

@@ -29,7 +29,7 @@ def run(
 ) -> int:
     """Print why a subscription matches publications or fails; return the exit status.
 
-    `publication` is the id of the only publication to explain; ``None`` means each.
+    `publication` is the id or link of the publications to explain; ``None`` means each.
     """
     with Session(verbosity) as session:
         engine = session.engine(engine_options)
@@ -41,7 +41,7 @@ def run(
             raise _unknown(subscription, [known.id for known in engine.subscriptions])
         found = False
         for each in _publications(session, input_options):
-            if publication not in (None, each.id):
+            if publication not in (None, each.id, each.link):
                 continue
             found = True
             explanation = engine.explain(subscription, each, reader_language(os.environ))
@@ -81,6 +81,6 @@ def _nothing_read(input_options: InputOptions, wanted: str | None) -> GraphMatch
     if wanted is None:
         what, remedy = "no publication was read", "Give a file with one."
     else:
-        what = f"no publication has the id {wanted}"
+        what = f"no publication has the id or link {wanted}"
         remedy = "Leave --publication out to see them all."
     return GraphMatchError(Problem(what, place, remedy))

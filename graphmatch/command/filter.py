@@ -6,9 +6,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os.path import realpath
 from pathlib import Path
@@ -23,12 +23,12 @@ from graphmatch.command.options import (
     SubscriptionOptions,
     Verbosity,
 )
-from graphmatch.command.output import Proof, TextWriter, Writer, described, writer, written
+from graphmatch.command.output import Alert, TextWriter, Writer, described, writer, written
 from graphmatch.command.session import Session
 from graphmatch.console import CommandConsole, reader_language
 from graphmatch.engine import Engine
 from graphmatch.explain.evidence import distinct_reasons
-from graphmatch.report import Match, MatchReport
+from graphmatch.report import MatchReport
 from semantic.clock import utc_now
 from semantic.errors import InputError, Place, Problem, plural
 from semantic.files import files_in, is_special
@@ -151,26 +151,23 @@ def _delivered(
 
     With ``--seen``, record the matches as delivered after all are written.
     """
-    cutoff = None if result_options.since is None else result_options.since.cutoff(now)
-    remembered: Seen | nullcontext[None] = nullcontext()
+    cutoff = None if result_options.since is None else result_options.since(now)
+    remembered: AbstractContextManager[Seen | None] = nullcontext()
     if result_options.seen is not None:
-        from graphmatch.command.seen import Seen  # import SQLite only if necessary
+        from graphmatch.command.seen import open_seen  # import SQLite only if necessary
 
-        remembered = Seen(result_options.seen, now)
-    with remembered as seen:
-        with written(result_options.output, session.out) as console:
-            made = writer(form, console, engine)
-            misses = None
-            if result_options.explain_misses:
-                from graphmatch.command.misses import NearMisses
+        remembered = open_seen(result_options.seen, lambda: now)
+    with remembered as seen, written(result_options.output, session.out) as console:
+        made = writer(form, console, engine)
+        misses = None
+        if result_options.explain_misses:
+            from graphmatch.command.misses import NearMisses
 
-                misses = NearMisses(engine, reader_language(os.environ))
-            tally = filter_all(session, engine, input_options, made, cutoff, seen, misses)
-            for line in () if misses is None else misses.lines():
-                console.print(line)
-        if seen is not None:
-            seen.commit()
-    return tally
+            misses = NearMisses(engine, reader_language(os.environ))
+        tally = filter_all(session, engine, input_options, made, cutoff, seen, misses)
+        for line in () if misses is None else misses.lines():
+            console.print(line)
+        return tally
 
 
 def _summary(session: Session, engine: Engine, tally: FilterCounts, seconds: float) -> str:
@@ -207,43 +204,90 @@ def filter_all(
     misses
         Collects the near misses, except those of older publications.
     """
-    tally = FilterCounts()
+    alerts = Alerts(engine, results, cutoff, seen)
     for report in _reports(session, engine, input_options):
-        write_report(engine, report, results, tally, cutoff, seen)
+        alerts.add(report)
         if misses is not None and not (cutoff and is_older(report.read(), cutoff)):
             misses.add(report)
-    return tally
+    alerts.write()
+    return alerts.tally
 
 
-def write_report(
-    engine: Engine,
-    report: MatchReport,
-    results: Writer,
-    tally: FilterCounts,
-    cutoff: datetime | None = None,
-    seen: Seen | None = None,
-) -> Sequence[Match]:
-    """Write the matches of one publication, add to the counts in `tally`, return the written ones.
+MAX_STORIES = 10_000
+"""The number of names of stories after which alerts are written, and sources are forgotten."""
 
-    Leave out a publication older than `cutoff`, and matches that `seen` has; record the others in
-    it.
+
+class Alerts:
+    """Writes matches: those of feed items when `write` is called, others at once.
+
+    Copies of an item in several sources are one alert, which names those sources that were read
+    before it is written. A subscription gets one alert of a story.
+
+    Parameters
+    ----------
+    cutoff
+        Leave out publications with an older date.
+    seen
+        Leave out matches that it has, and record the others in it.
     """
-    tally.publications += 1
-    if not report:
-        return ()
-    publication = report.read()
-    if cutoff is not None and is_older(publication, cutoff):
-        tally.older += 1
-        return ()
-    matches = report.matches if seen is None else seen.new(publication, report.matches)
-    tally.known += len(report) - len(matches)
-    tally.matches += len(matches)
-    tally.matched += bool(matches)
-    if matches:
-        several = {match.subscription for match in matches}
-        evidence = engine.evidence(report, several, reader_language(os.environ))
-        results.write(publication, matches, evidence)
-    return matches
+
+    def __init__(
+        self,
+        engine: Engine,
+        results: Writer,
+        cutoff: datetime | None = None,
+        seen: Seen | None = None,
+    ) -> None:
+        self._engine, self._results, self._cutoff, self._seen = engine, results, cutoff, seen
+        self._alerts: dict[str, Alert] = {}
+        self._unwritten: list[Alert] = []
+        self.tally = FilterCounts()
+
+    def add(self, report: MatchReport) -> None:
+        """Count a publication, and add its matches to an alert."""
+        self.tally.publications += 1
+        if not report:
+            return
+        publication = report.read()
+        if self._cutoff is not None and is_older(publication, self._cutoff):
+            self.tally.older += 1
+            return
+        story, seen = publication.story, self._seen
+        known = (self._alerts[name] for name in story if name in self._alerts)
+        alert = next(known, None) or Alert(publication)
+        if publication.source.source not in alert.sources:
+            alert.sources.append(publication.source.source)
+        matches = [match for match in report.matches if match.subscription not in alert.evidence]
+        if seen is not None:
+            names = seen.names(publication)
+            alert.names.update(names)
+            new = [match for match in matches if seen.is_new(match.subscription, names)]
+            self.tally.known += len(matches) - len(new)
+            matches = new
+        if not matches:
+            return
+        if not alert.matches:
+            self._unwritten.append(alert)
+        subscriptions = {match.subscription for match in matches}
+        alert.matches += matches
+        alert.evidence |= dict.fromkeys(subscriptions, ())
+        alert.evidence |= self._engine.evidence(report, subscriptions, reader_language(os.environ))
+        self._alerts |= dict.fromkeys(story, alert)
+        if not story or len(self._alerts) > MAX_STORIES:
+            self.write()
+
+    def write(self) -> None:
+        """Write the alerts that are not written; forget all if they have too many names."""
+        for alert in self._unwritten:
+            self._results.write(alert)
+            self.tally.matches += len(alert.matches)
+            self.tally.matched += 1
+            if self._seen is not None:
+                self._seen.add(alert)
+            alert.matches = []
+        self._unwritten = []
+        if len(self._alerts) > MAX_STORIES:
+            self._alerts.clear()
 
 
 def is_older(publication: Publication, cutoff: datetime) -> bool:
@@ -313,10 +357,11 @@ class _FirstWriter(TextWriter):
         super().__init__(console, engine)
         self._room = _DEMO_LINES
 
-    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
+    def write(self, alert: Alert) -> None:
         """Write the match with the most reasons, if its lines still fit."""
-        best = max(matches, key=lambda match: len(distinct_reasons(evidence[match.subscription])))
-        lines = self.lines(publication, [best], evidence)
+        proof = alert.evidence
+        best = max(alert.matches, key=lambda one: len(distinct_reasons(proof[one.subscription])))
+        lines = self.lines(replace(alert, matches=[best]))
         self._room -= len(lines)
         if self._room >= 0:
             self._console.print(Text("\n").join(lines))

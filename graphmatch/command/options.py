@@ -18,10 +18,14 @@ from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_hints
 
 import typer
 from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from graphmatch.broker.feeds.feed_store import Feed
+    from semantic.errors import OnProblem
 
 _FILES = "RDF files, .csv synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -36,7 +40,9 @@ _EXTRAS = {
 }
 """The packages of extras."""
 CONFIG = "graphmatch.toml"
-"""The configuration of `graphmatch filter` if the command line names no input."""
+"""The configuration file if the command line names no input."""
+_INPUTS = ("publications", "events", "feeds", "subscriptions", "demo")
+"""Parameters that name input."""
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
@@ -64,13 +70,16 @@ Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Configuration file in TOML; default ./graphmatch.toml if no input is given.",
+        rich_help_panel="Configuration",
+        help="Configuration file; default ./graphmatch.toml if no input is named.",
     ),
 ]
 
 
-def parse_time(text: str) -> datetime:
+def parse_time(text: str, other: str = "") -> datetime:
     """Parse a date or a time in ISO 8601, by default in UTC; raise `typer.BadParameter` if invalid.
+
+    `other` says what else is valid.
 
     Examples
     --------
@@ -82,7 +91,8 @@ def parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a time such as 2026-01-02T03:04:05Z.") from error
+        what = f"{text!r} is not a time such as 2026-01-02T03:04:05Z{other}."
+        raise typer.BadParameter(what) from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
@@ -122,7 +132,7 @@ class Since:
 
     Examples
     --------
-    >>> Since.parse("7d").cutoff(datetime(2026, 1, 8, tzinfo=UTC)).isoformat()
+    >>> Since.parse("7d")(datetime(2026, 1, 8, tzinfo=UTC)).isoformat()
     '2026-01-01T00:00:00+00:00'
     """
 
@@ -131,25 +141,38 @@ class Since:
     @classmethod
     def parse(cls, text: str) -> Since:
         """Parse a date, a time, or a number of minutes, hours, days or weeks: ``7d``."""
-        found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+        found = re.fullmatch(r"(\d{1,4})([mhdw])", text.strip())
         if found is not None:
             return cls(timedelta(**{_UNITS[found[2]]: int(found[1])}))
-        try:
-            return cls(parse_time(text))
-        except typer.BadParameter as error:
-            what = (
-                f"{text!r} is neither a date such as 2026-01-02 nor a duration such as 7d or 24h."
-            )
-            raise typer.BadParameter(what) from error
+        return cls(parse_time(text, ", a date, or a duration such as 7d or 24h"))
 
-    def cutoff(self, now: datetime) -> datetime:
+    def __call__(self, now: datetime) -> datetime:
         """Return the oldest accepted time: the date, or `now` minus the duration."""
-        if isinstance(self.before, datetime):
-            return self.before
-        try:
-            return now - self.before
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
+        return self.before if isinstance(self.before, datetime) else now - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """The options for the feeds that a command fetches."""
+
+    panel: ClassVar = "Feeds"
+    feeds: list[str] | None = option(
+        None,
+        "Address of a feed, OPML file, or text file with one address per line; repeatable.",
+        metavar="FILE|URL",
+    )
+    since: Since | None = option(
+        None, "Leave out older items of feeds.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
+    )
+    allow: list[str] | None = option(
+        None, "Private network to connect to, such as 127.0.0.0/8; repeatable.", metavar="NETWORK"
+    )
+
+    def listed(self, on_problem: OnProblem) -> list[Feed]:
+        """Return the feeds that `feeds` names; report those that cannot be used."""
+        from graphmatch.broker.feeds.opml import read_feed_list
+
+        return [feed for name in self.feeds or () for feed in read_feed_list(name, on_problem)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -410,24 +433,19 @@ class ConfiguredCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; with a configuration file, parse it again with its defaults.
 
-        The default file is `CONFIG`, if the command has input and none is named, and no
-        subscriptions are. An invalid file ends the process.
+        The default file is `CONFIG`, if no input is named. An invalid file ends the process.
         """
         rest = super().parse_args(ctx, list(args))
         config = ctx.params["config"]
-        named = any(ctx.params.get(name, True) for name in ("publications", "events"))
-        named = named or bool(ctx.params.get("subscriptions"))
-        if config is None and not named and Path(CONFIG).is_file():
+        if config is None and not any(map(ctx.params.get, _INPUTS)) and Path(CONFIG).is_file():
             config = CONFIG
         if config is None or ctx.resilient_parsing:
             return rest
-        from graphmatch.command import config as configuration
+        from graphmatch.command.config import read_config
         from semantic.errors import GraphMatchError
 
-        is_service = "store" in ctx.params
-        read = configuration.read_service if is_service else configuration.read_config
         try:
-            ctx.default_map = read(Path(config), self, ctx)
+            ctx.default_map = read_config(Path(config), self, ctx)
         except GraphMatchError as error:
             raise SystemExit(_fail(error)) from error
         ctx.params.clear()

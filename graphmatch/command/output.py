@@ -7,9 +7,9 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 from rich.text import Text
@@ -90,20 +90,31 @@ def _text(term: Term | None) -> str:
 # --- Forms ---------------------------------------------------------------------------------------
 
 
-Proof: TypeAlias = Mapping[str, Sequence[Evidence]]
-"""The reasons of the matches, by the id of the subscription."""
+@dataclass(slots=True, eq=False)
+class Alert:
+    """The matches of a publication; for a feed item, also those of its copies in other sources.
+
+    `names` are the names of the publication and its copies, and `evidence` has the reasons of the
+    matches, by the id of the subscription.
+    """
+
+    publication: Publication
+    names: set[str] = field(default_factory=set)
+    matches: list[Match] = field(default_factory=list)
+    evidence: dict[str, Sequence[Evidence]] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
 
 
 class Writer:
-    """Writes matches to a console as they arrive; subclasses define the output format."""
+    """Writes alerts to a console as they arrive; subclasses define the output format."""
 
     def __init__(self, console: CommandConsole) -> None:
         self._console = console
 
-    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
+    def write(self, alert: Alert) -> None:
         """Write the matches of one publication, with their reasons."""
-        for match in matches:
-            self.write_row(as_json(publication, match, evidence.get(match.subscription, ())))
+        for match in alert.matches:
+            self.write_row(as_json(alert, match))
 
     def write_row(self, row: Mapping[str, Any]) -> None:
         """Write one match, a result of `as_json`; subclasses override it or `write`."""
@@ -116,19 +127,19 @@ class TextWriter(Writer):
         super().__init__(console)
         self._engine = engine
 
-    def write(self, publication: Publication, matches: Sequence[Match], evidence: Proof) -> None:
+    def write(self, alert: Alert) -> None:
         """Write the matches of one publication, with their reasons."""
-        self._console.print(Text("\n").join(self.lines(publication, matches, evidence)))
+        self._console.print(Text("\n").join(self.lines(alert)))
 
-    def lines(
-        self, publication: Publication, matches: Sequence[Match], evidence: Proof
-    ) -> list[Text]:
+    def lines(self, alert: Alert) -> list[Text]:
         """Return the lines for one publication and its matches, the last one empty."""
-        item, prefixes = described(publication), self._engine.ontology.prefixes
-        lines = [styled((shorten(item.title or publication.id, TITLE), "bold"))]
+        item, prefixes = described(alert.publication), self._engine.ontology.prefixes
+        lines = [styled((shorten(item.title or alert.publication.id, TITLE), "bold"))]
         if item.title is not None:
-            lines.append(styled("  ", (item.link or publication.id, "blue")))
-        for match in matches:
+            lines.append(styled("  ", (item.link or alert.publication.id, "blue")))
+        if len(alert.sources) > 1:
+            lines.append(styled("  in ", ", ".join(alert.sources)))
+        for match in alert.matches:
             comment = self._engine.subscription(match.subscription).comment
             about = f"  {_sentence(comment)}" if comment else ""
             lines.append(styled("  ", (f"▸ {match.subscription}", "green"), (about, "dim")))
@@ -136,7 +147,7 @@ class TextWriter(Writer):
             lines += (styled(f"      {line}") for line in bindings[:SHOWN])
             if len(bindings) > SHOWN:
                 lines.append(styled(f"      … and {len(bindings) - SHOWN} more"))
-            because = distinct_reasons(evidence.get(match.subscription, ()))
+            because = distinct_reasons(alert.evidence[match.subscription])
             lines += (styled("      ", (f"because {reason}", "dim")) for reason in because)
         return [*lines, Text()]
 
@@ -216,18 +227,17 @@ def _sentence(comment: str) -> str:
 # --- As JSON -------------------------------------------------------------------------------------
 
 
-def as_json(
-    publication: Publication, match: Match, evidence: Sequence[Evidence]
-) -> dict[str, object]:
+def as_json(alert: Alert, match: Match) -> dict[str, object]:
     """Return one match as a row for JSON, with terms as in SPARQL results."""
     return {
-        "publication": publication.id,
-        **asdict(described(publication)),
-        "source": str(publication.source),
+        "publication": alert.publication.id,
+        **asdict(described(alert.publication)),
+        "source": str(alert.publication.source),
+        "sources": alert.sources,
         "subscription": match.subscription,
         "solutions": [_terms(solution) for solution in match.solutions],
         "graph": match.graph and [f"{' '.join(map(str, triple))} ." for triple in match.graph],
-        "because": distinct_reasons(evidence),
+        "because": distinct_reasons(alert.evidence[match.subscription]),
     }
 
 

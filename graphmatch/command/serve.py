@@ -11,13 +11,15 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from hashlib import blake2b, sha256
 from importlib import import_module
+from importlib.metadata import version
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import typer
@@ -25,8 +27,10 @@ import typer
 from graphmatch.broker.app import ROLES
 from graphmatch.command.config import read_limits
 from graphmatch.command.options import (
+    Config,
     ConfiguredCommand,
     EngineOptions,
+    FeedOptions,
     Verbosity,
     grouped,
     networks,
@@ -34,6 +38,7 @@ from graphmatch.command.options import (
     require,
 )
 from graphmatch.console import CommandConsole
+from graphmatch.subscription_files import read_tables
 
 if TYPE_CHECKING:
     from graphmatch.broker.app.assembly import Parts
@@ -47,8 +52,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """The options for the service's address, access, and store."""
+class ServeOptions(FeedOptions):
+    """The options for the service's address, access, store, and feeds."""
 
     panel: ClassVar = "Service"
     store: str = option(
@@ -76,14 +81,6 @@ class ServeOptions:
     snapshots: Path | None = option(
         None, "Folder for snapshots; default next to the store.", metavar="FOLDER"
     )
-    feeds: list[Path] | None = option(
-        None,
-        "Feeds to follow: OPML, or a text file with one address per line; repeatable.",
-        metavar="FILE",
-    )
-    allow: list[str] | None = option(
-        None, "Private network to send to and fetch from; repeatable.", metavar="NETWORK"
-    )
     cors_origin: list[str] | None = option(
         None, "Origin of web pages that may use the API; repeatable.", metavar="ORIGIN"
     )
@@ -99,18 +96,13 @@ class ServeOptions:
     demo: bool = option(False, "Show the sample subscriptions and feeds, in a temporary store.")
 
     @property
-    def is_local(self) -> bool:
-        """Whether the service listens on a loopback address, which only this machine reaches."""
-        return _is_loopback(self.host)
-
-    @property
     def trusts_local(self) -> bool:
         """Whether this machine's requests need no token, because no proxy lets others in."""
-        return self.is_local and (self.url is None or _is_loopback(_host_of(self.url)))
+        return _is_loopback(self.host) and (self.url is None or _is_loopback(_host_of(self.url)))
 
     def check(self) -> None:
         """Raise `InputError` if options are incompatible, or an address or network is invalid."""
-        if not self.is_local and not self.public:
+        if not _is_loopback(self.host) and not self.public:
             what = "other machines could reach this address"
             remedy = "Pass --public and create tokens with --new-token, or use 127.0.0.1."
             raise _wrong(what, self.host, remedy)
@@ -160,19 +152,21 @@ def serve(
     serve_options: ServeOptions,
     engine_options: EngineOptions,
     verbosity: Verbosity,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Options and limits in TOML.")
-    ] = None,
+    config: Config = None,
 ) -> int:
     """Run the broker: subscriptions, publications and matches over HTTP and on a web page.
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
     """
     from graphmatch.command.session import Session
+    from semantic.errors import Place, Problem, Severity
 
     with Session(verbosity) as session:
         serve_options.check()
         limits = read_limits(config)
+        if config is not None and read_tables(config)[1]:
+            what, remedy = "serve skips [[subscription]]", "Use its page or POST /v1/subscriptions."
+            session.report(Problem(what, Place(str(config)), remedy, Severity.WARNING))
         if not serve_options.demo:
             return run(session, serve_options, engine_options, limits)
         files = [path for path in sorted(Path("ontologies").glob("*.*")) if path.is_file()]
@@ -200,7 +194,6 @@ def run(
     if serve_options.kafka is not None:
         require("graphmatch serve", "kafka")
     from graphmatch.broker.db.store import Store
-    from graphmatch.broker.feeds.opml import read_feed_list
     from graphmatch.broker.metrics import json_logging
     from graphmatch.broker.service.broker import ENGINE_LIMITS, Broker
 
@@ -214,8 +207,7 @@ def run(
             session.note(f"the saved engine's {len(engine):,} subscriptions are left out")
             for one in engine.subscriptions:
                 engine.unsubscribe(one.id)
-        paths, report = serve_options.feeds or (), session.report
-        feeds = [feed for path in paths for feed in read_feed_list(path, report)]
+        feeds = serve_options.listed(session.report)
         session.show_warnings()
         host, port = listening.getsockname()[:2]
         address = serve_options.url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -234,6 +226,7 @@ def run(
                 None if kafka is None else (kafka, serve_options.kafka_topic),
                 address,
                 roles=roles,
+                cutoff=serve_options.since,
             )
             try:
                 _serve(session, serve_options, parts, broker, matcher, listening, stops)
@@ -314,23 +307,18 @@ def _listening(serve_options: ServeOptions) -> Iterator[socket.socket]:
 def fingerprint_of(engine_options: EngineOptions) -> str:
     """Return a digest of the ontology's files and the engine's options, for snapshots.
 
-    It is empty if the engine also has imports or operators, or a file cannot be read.
+    It is empty if the engine also has imports or operators, or is made from a pipe.
     """
-    from graphmatch.command.seen import fingerprint
-
-    ontology_options = engine_options.ontology_options
-    if (
-        ontology_options.imports is not None
-        or ontology_options.fetch_imports
-        or engine_options.operators
-    ):
+    loading = engine_options.ontology_options
+    files = [*(engine_options.files or ()), *filter(None, [engine_options.saved])]
+    has_more = loading.imports or loading.fetch_imports or engine_options.operators
+    if has_more or not all(path.is_file() for path in files):
         return ""
-    files = [
-        *(engine_options.files or ()),
-        *(() if engine_options.saved is None else (engine_options.saved,)),
-    ]
-    made = fingerprint(files, replace(engine_options, now=None))
-    return "" if made is None else made.hex()
+    options = repr((version("graphmatch"), replace(engine_options, now=None)))
+    digest = blake2b(options.encode("utf-8", "surrogatepass"), digest_size=16)
+    for path in files:
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _serve(

@@ -29,8 +29,6 @@ class Channel:
         Base IRI of relative links (``xml:base`` of the root).
     self_link, hubs
         The feed's address and its WebSub hubs, as written in the feed.
-    ttl
-        The shortest polling interval of RSS, in minutes.
     """
 
     id: str = ""
@@ -42,7 +40,6 @@ class Channel:
     base: str = ""
     self_link: str = ""
     hubs: tuple[str, ...] = ()
-    ttl: str = ""
 
 
 @dataclass(frozen=True, slots=True)

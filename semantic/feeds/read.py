@@ -131,10 +131,10 @@ def open_feed(
 
     Examples
     --------
-    >>> feed = b"<rss><channel><ttl>60</ttl><item><title>Hello</title></item></channel></rss>"
+    >>> feed = b"<rss><channel><title>News</title><item><title>Hello</title></item></channel></rss>"
     >>> channel, items = open_feed(feed, "news.rss")
-    >>> channel.ttl, [item.title for item in items]
-    ('60', ['Hello'])
+    >>> channel.title, [item.title for item in items]
+    ('News', ['Hello'])
     """
     report = ProblemReporter(source, on_problem)
     if len(data) > limits.document_bytes:

@@ -69,7 +69,6 @@ def rss_channel(root: Element) -> Channel:
         base=base_of("", root, channel),
         self_link=fields.href("atom:link", "self"),
         hubs=fields.hrefs("atom:link", "link", rel="hub"),
-        ttl=fields.first("ttl"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Feeds over HTTP: list, follow, export and import them. Clients need the scope ``feeds``."""
+"""Feeds over HTTP: list, follow and export them. Clients need the scope ``feeds``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from graphmatch.broker.app.errors import InvalidRequestError, NotFoundError
 from graphmatch.broker.feeds import opml
 from graphmatch.broker.feeds.feed_poller import Poller
 from graphmatch.broker.feeds.feed_store import Feed
-from graphmatch.broker.models.feed import FeedListReceipt, FeedRequest, FeedsPage, FeedView
+from graphmatch.broker.models.feed import FeedRequest, FeedsPage, FeedView
 from semantic.errors import Place, Problem
 
-OPML = "text/x-opml"
-_OUTLINE = '<opml version="2.0"><body><outline xmlUrl="https://example.org/a"/></body></opml>'
-_LISTS = {OPML: _OUTLINE, "application/xml": None, "text/xml": None, "text/plain": None}
-"""Media types of lists, with an example."""
 FeedId = Annotated[str, Path(max_length=100, examples=["0123456789abcdef"])]
 After = Annotated[str, Query(max_length=2000, description="From `next` of a page.")]
 router = APIRouter(prefix="/v1")
@@ -27,7 +23,7 @@ router = APIRouter(prefix="/v1")
 class OpmlResponse(Response):
     """A list of feeds."""
 
-    media_type = OPML
+    media_type = "text/x-opml"
 
 
 async def _poller(by: deps.TheCaller) -> Poller:
@@ -90,14 +86,3 @@ async def export_feeds(poller: ThePoller) -> Response:
     feeds = [feed for _, feed in sorted(poller.feeds.items())]
     content = await asyncio.to_thread(opml.write_feed_list, feeds)
     return OpmlResponse(content)
-
-
-@router.post("/feeds.opml", summary="Import feeds", openapi_extra=deps.document_body(_LISTS))
-async def import_feeds(poller: ThePoller, by: deps.TheCaller) -> FeedListReceipt:
-    """Follow the feeds of a list: OPML, or one address on each line."""
-    deps.media_type_of(by.request, _LISTS)
-    data, problems = await by.request.body(), list[Problem]()
-    listed = await asyncio.to_thread(opml.parse_feed_list, data, "body", problems.append)
-    added = await opml.follow(poller, listed)
-    del problems[deps.LISTED :]
-    return FeedListReceipt(added=added, listed=len(listed), problems=problems)

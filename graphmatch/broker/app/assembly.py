@@ -30,7 +30,7 @@ from graphmatch.broker.app.notifications import Notifications
 from graphmatch.broker.db.match_queries import matches_since
 from graphmatch.broker.db.store import counter as counter_of
 from graphmatch.broker.feeds.feed_poller import REQUEST_SECONDS, Poller
-from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed
+from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Cutoff, Feed
 from graphmatch.broker.feeds.websub_subscriber import Subscriber
 from graphmatch.broker.outbox.dispatcher import Dispatcher, NetworkSenders
 from graphmatch.broker.outbox.safe_http import HttpClient
@@ -74,6 +74,8 @@ class Parts:
         Whether to subscribe at the WebSub hubs of feeds; by default if hubs can reach `base`.
     roles
         The roles of this process, from `ROLES`.
+    cutoff
+        Returns the date of the oldest accepted item of a feed at a time.
     """
 
     allow: Sequence[str] = ()
@@ -83,6 +85,7 @@ class Parts:
     base: str = "http://127.0.0.1:8080"
     asks_hubs: bool | None = None
     roles: frozenset[str] = frozenset(ROLES)
+    cutoff: Cutoff | None = None
 
 
 class Follower(MatchWorker):
@@ -133,7 +136,7 @@ async def started(
     ):
         senders = NetworkSenders(client, parts.smtp, broker.clock)
         dispatcher = Dispatcher(broker, senders, base=parts.base)
-        feed_store = BrokerFeedStore(broker)
+        feed_store = BrokerFeedStore(broker, parts.cutoff)
         poller = Poller(feed_client, feed_store, clock=broker.clock, supervisor=supervisor)
         await poller.start()
         for feed in parts.feeds:

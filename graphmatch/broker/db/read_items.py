@@ -48,7 +48,7 @@ def entries(
     subscribed = (subscriptions.c.id.label("subscription"), subscriptions.c.name)
     is_read = _is_read(owner, table.publication).label("is_read")
     query = (
-        select(table.seq, table.matched_at, table.publication, *subscribed, is_read)
+        select(*table["seq", "matched_at", "publication", "sources"], *subscribed, is_read)
         .add_columns(*(publications.c[name] for name in names))
         .join(publications, publications.c.seq == table.publication)
         .join(subscriptions, subscriptions.c.number == table.subscription)

@@ -107,7 +107,8 @@ subscriptions = _table(
     Column("after_publication", BigInteger, nullable=False),
 )
 
-# The log of acknowledged publications. `data` is N-Triples.
+# The log of acknowledged publications. `data` is N-Triples. `story` and `story_too` are digests of
+# the names of a feed item's story (`Publication.story`).
 publications = _table(
     "publications",
     Column("seq", _SEQUENCE, primary_key=True, autoincrement=False),
@@ -116,6 +117,8 @@ publications = _table(
     Column("title", Text),
     Column("link", Text),
     Column("summary", Text),
+    Column("story", LargeBinary),
+    Column("story_too", LargeBinary),
     Column("source", Text, nullable=False),
     Column("owner", ForeignKey("owners.id")),
     Column("received_at", BigInteger, nullable=False, index=True),
@@ -123,6 +126,8 @@ publications = _table(
     Column("matched_at", BigInteger),
     Column("problem", Text),
 )
+_partial_index("publications_story", "story IS NOT NULL", publications.c.story)
+_partial_index("publications_story_too", "story_too IS NOT NULL", publications.c.story_too)
 _partial_index("publications_unmatched", "matched_at IS NULL", publications.c.seq)
 
 # Responses to requests with an `Idempotency-Key`.
@@ -138,6 +143,7 @@ idempotency_keys = _table(
 # Matches.
 #
 # `solutions` is JSON with terms in N-Triples. `truncated` means that some of them are missing.
+# `sources` are the sources of the publication and of its copies, one a line.
 matches = _table(
     "matches",
     Column("seq", _SEQUENCE, primary_key=True),
@@ -146,6 +152,7 @@ matches = _table(
     Column("generation", Integer, nullable=False),
     Column("solutions", Text, nullable=False),
     Column("truncated", Boolean, nullable=False),
+    Column("sources", Text, nullable=False),
     Column("ontology_version", BigInteger, nullable=False),
     Column("matched_at", BigInteger, nullable=False),
     Column("delivery", ForeignKey("deliveries.id")),

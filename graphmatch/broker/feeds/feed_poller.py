@@ -1,7 +1,7 @@
 """The poller: it fetches feeds when they are due, and hands over their new items.
 
-- 200: the feed is read. The next fetch is due after the longer of ``max-age`` and the feed's
-  ``ttl``, between `MIN_INTERVAL` and `MAX_INTERVAL`, otherwise after `DEFAULT_INTERVAL`.
+- 200: the feed is read. The next fetch is due after ``max-age``, between `MIN_INTERVAL` and
+  `MAX_INTERVAL`, otherwise after `DEFAULT_INTERVAL`.
 - ``ETag``, ``Last-Modified``: sent back unchanged. They are not stored if a part of the document
   was refused, so that it is fetched again, or if a redirect led to the document, because they
   could match another document at the next target.
@@ -20,7 +20,7 @@ An item is known by its guid and its version, a digest of its content without da
 is killed loses no new items: the broker publishes and saves them in one transaction, and `watch`
 saves them after it has reported them.
 
-Sources: RFC 9110 (validators, Retry-After), RFC 9111 (max-age), RSS 2.0 (ttl).
+Sources: RFC 9110 (validators, Retry-After), RFC 9111 (max-age).
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ _ACCEPT = (
 _VALIDATORS = {"If-None-Match": "ETag", "If-Modified-Since": "Last-Modified"}
 _PERMANENT = (301, 308)
 _MAX_AGE = re.compile(r"\bmax-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
-_TTL = re.compile(r"\s*([0-9]{1,6})\s*")
 _LIMITS = replace(DEFAULT_LIMITS, document_bytes=MAX_BODY_BYTES, xml_expansion=1024 * 1024)
 OnFetch: TypeAlias = Callable[[Feed, Items, Sequence[Problem]], Awaitable[None]]
 """A callback for a result before it is saved: the feed, its new items in order, and problems."""
@@ -115,6 +114,7 @@ class Poller:
     ) -> None:
         self._client, self._store, self._on_fetch = client, store, on_fetch
         self._clock, self._random, self._supervisor = clock, random, supervisor
+        self._polls = set[asyncio.Task[None]]()
         self._requests = asyncio.Semaphore(MAX_REQUESTS)
         self._hosts = defaultdict[str | None, asyncio.Semaphore](
             lambda: asyncio.Semaphore(MAX_REQUESTS_PER_HOST)
@@ -160,6 +160,11 @@ class Poller:
         now = self._clock()
         return [feed for feed in self._feeds.values() if (feed.next_poll_at or now) <= now]
 
+    @property
+    def running(self) -> int:
+        """The number of feeds that are being fetched."""
+        return sum(not poll.done() for poll in self._polls)
+
     # -- polling ---------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event, *, once: bool = False) -> None:
@@ -172,7 +177,7 @@ class Poller:
         once
             Fetch only the feeds that are due now.
         """
-        polls: set[asyncio.Task[None]] = set()
+        polls = self._polls = set[asyncio.Task[None]]()
         try:
             while not stop.is_set():
                 for feed in self.due():
@@ -265,7 +270,7 @@ class Poller:
     def _succeeded(self, feed: Feed, reply: Reply, document: _Document | None) -> Feed:
         """Return the state of a feed after a fetch without an error."""
         now = self._clock()
-        feed = replace(feed, errors=0, status=reply.status, problem=None, read_at=now)
+        feed = replace(feed, errors=0, problem=None, read_at=now)
         if reply.status == 200:
             feed = replace(feed, validators=_validators(reply.headers))
         if reply.hops or (document is not None and not document.is_whole):
@@ -275,8 +280,7 @@ class Poller:
         if document is not None:
             feed = _described(feed, reply, document)
         age = _MAX_AGE.search(reply.headers.get("Cache-Control", ""))
-        seconds = max(int(age[1]) if age else 0, feed.ttl)
-        wait = timedelta(seconds=seconds) or DEFAULT_INTERVAL
+        wait = timedelta(seconds=int(age[1]) if age else 0) or DEFAULT_INTERVAL
         if feed.pushed_until is not None and feed.pushed_until > now:
             wait = max(wait, PUSHED_INTERVAL)
         return self._with_next_poll(feed, min(wait, MAX_INTERVAL))
@@ -287,8 +291,7 @@ class Poller:
         if reply is not None and reply.status in (429, 503):
             asked = retry_after(reply.headers.get("Retry-After"), self._clock(), MAX_RETRY_AFTER)
             wait = asked or wait
-        status = None if reply is None else reply.status
-        feed = replace(feed, errors=feed.errors + 1, status=status, problem=what)
+        feed = replace(feed, errors=feed.errors + 1, problem=what)
         return self._with_next_poll(feed, wait)
 
     def _with_next_poll(self, feed: Feed, wait: timedelta) -> Feed:
@@ -325,11 +328,9 @@ def _described(feed: Feed, reply: Reply, document: _Document) -> Feed:
     hub, topic = next(iter(discovered.hubs), ""), discovered.topic or ""
     if (hub, topic) != (feed.hub, feed.topic):
         feed = replace(feed, callback="", pushed_until=None, push_problem=None)
-    ttl = _TTL.fullmatch(channel.ttl)
     return replace(
         feed,
         title=channel.title or feed.title,
-        ttl=int(ttl[1]) * 60 if ttl else 0,
         digest=digest(reply.body).hex() if document.is_whole else feed.digest,
         hub=hub,
         topic=topic,

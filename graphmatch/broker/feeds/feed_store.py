@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,8 +21,8 @@ from pyoxigraph import BlankNode
 
 from graphmatch.broker.models.times import millis
 from semantic.clock import Clock, utc_now
-from semantic.errors import GraphMatchError, Place, Problem
 from semantic.publication import Publication
+from semantic.sqlite_file import open_sqlite, sqlite_errors
 from semantic.vocabulary import DC, DCTERMS, RSS, TYPE
 
 if TYPE_CHECKING:
@@ -38,20 +36,13 @@ BUSY_SECONDS = 1.0
 """Time limit for opening a file that another process uses, in seconds."""
 _DATES = frozenset({DC["date"], DCTERMS["modified"]})
 _APPLICATION_ID, _VERSION = 0x676D6664, 3
-_OPEN = """PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE"""
-_FORMAT = (
-    "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-    " FROM pragma_application_id, pragma_user_version"
-)
-_CREATE = (
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
-    "CREATE TABLE feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state JSON NOT NULL,"
-    " created_at BIGINT NOT NULL)",
-    "CREATE TABLE feed_items (feed INTEGER NOT NULL, item BLOB NOT NULL, version BLOB NOT NULL,"
-    " at BIGINT NOT NULL, PRIMARY KEY (feed, item, version))",
-)
+_PRAGMAS = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS feeds (id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE,
+  state JSON NOT NULL, created_at BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS feed_items (feed INTEGER NOT NULL, item BLOB NOT NULL,
+  version BLOB NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (feed, item, version))
+"""
 _SEEN = "SELECT item, version FROM feed_items WHERE feed = (SELECT id FROM feeds WHERE url = :url)"
 _SAVE_FEED = (
     "INSERT INTO feeds (url, state, created_at) VALUES (:url, :state, :at)"
@@ -65,6 +56,8 @@ _SAVE_ITEM = (
 _FORGET_ITEMS = "DELETE FROM feed_items WHERE feed = (SELECT id FROM feeds WHERE url = :url)"
 _FORGET_OLD_ITEMS = f"{_FORGET_ITEMS} AND at < :at"
 _FORGET_FEED = "DELETE FROM feeds WHERE url = :url"
+Cutoff: TypeAlias = Callable[[datetime], datetime]
+"""A function that returns the date of the oldest accepted item at a time."""
 _Row: TypeAlias = Mapping[str, Any]
 _Statement: TypeAlias = tuple[str, Sequence[_Row]]
 """A statement, and the rows of values that it is executed with."""
@@ -88,12 +81,10 @@ class Feed:
         The digest of the last body that was read completely, in hexadecimal.
     next_poll_at
         The time of the next fetch; ``None`` means now.
-    errors, status, problem
-        The number of failed fetches in a row, and the last status and problem.
+    errors, problem
+        The number of failed fetches in a row, and the last problem.
     read_at
         The time of the last fetch without an error.
-    ttl
-        The shortest polling interval that the feed wants, in seconds.
     hub, topic
         The WebSub hub of the feed, and its topic there.
     callback, secret
@@ -112,10 +103,8 @@ class Feed:
     digest: str = ""
     next_poll_at: datetime | None = None
     errors: int = 0
-    status: int | None = None
     problem: str | None = None
     read_at: datetime | None = None
-    ttl: int = 0
     hub: str = ""
     topic: str = ""
     callback: str = field(default="", repr=False)
@@ -204,10 +193,16 @@ def digest(*parts: str | bytes) -> bytes:
 
 
 class FeedStore(ABC):
-    """The states of feeds, and the versions of their items that were seen."""
+    """The states of feeds, and the versions of their items that were seen.
 
-    def __init__(self, clock: Clock = utc_now) -> None:
-        self._clock = clock
+    Parameters
+    ----------
+    cutoff
+        Items that are older are never new.
+    """
+
+    def __init__(self, clock: Clock = utc_now, cutoff: Cutoff | None = None) -> None:
+        self._clock, self._cutoff = clock, cutoff
 
     async def load(self) -> Sequence[Feed]:
         """Return all feeds."""
@@ -217,7 +212,12 @@ class FeedStore(ABC):
     async def unknown(self, url: str, items: Items) -> Items:
         """Return the items whose guid and version have not been saved, without duplicates."""
         known = {tuple(row) for row in await self._read(_SEEN, {"url": url})}
-        new = {(item.guid, item.version): item for item in reversed(items)}
+        oldest = self._cutoff and self._cutoff(self._clock())
+        new = {
+            (item.guid, item.version): item
+            for item in reversed(items)
+            if oldest is None or (item.publication.date or oldest) >= oldest
+        }
         return [item for key, item in reversed(new.items()) if key not in known]
 
     async def save(
@@ -266,8 +266,8 @@ class BrokerFeedStore(FeedStore):
     published once, even if the process is killed.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker.clock)
+    def __init__(self, broker: Broker, cutoff: Cutoff | None = None) -> None:
+        super().__init__(broker.clock, cutoff)
         self._broker = broker
 
     async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
@@ -286,10 +286,6 @@ class BrokerFeedStore(FeedStore):
 
         publications = [item.publication for item in new]
         await self._broker.publications.add(Addition(publications, url, within=execute))
-
-
-class FeedStoreError(GraphMatchError):
-    """A file with the state of feeds that cannot be used."""
 
 
 class SqliteFeedStore(FeedStore):
@@ -313,51 +309,28 @@ class SqliteFeedStore(FeedStore):
     ['https://e.org/feed']
     """
 
-    def __init__(self, path: Path | None, clock: Clock = utc_now) -> None:
-        super().__init__(clock)
+    def __init__(
+        self, path: Path | None, clock: Clock = utc_now, cutoff: Cutoff | None = None
+    ) -> None:
+        super().__init__(clock, cutoff)
         self._path = path
-        with self._errors(), ExitStack() as on_failure:
-            self._file = sqlite3.connect(path or ":memory:", BUSY_SECONDS, isolation_level=None)
-            on_failure.callback(self._file.close)
-            self._prepare()
-            on_failure.pop_all()
+        self.connection = open_sqlite(path, _APPLICATION_ID, _VERSION, BUSY_SECONDS, _PRAGMAS)
+        with sqlite_errors(path):
+            self.connection.executescript(_TABLES)  # This commits the transaction.
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        self._file.close()
-
-    def _prepare(self) -> None:
-        """Lock the file, and create the tables in a new one."""
-        with self._file as db:
-            db.executescript(_OPEN)
-            [(application_id, version, tables)] = db.execute(_FORMAT)
-            if (application_id, version, tables) == (0, 0, 0):
-                for statement in _CREATE:
-                    db.execute(statement)
-            elif (application_id, version) != (_APPLICATION_ID, _VERSION):
-                what = "a database of another program, or of another version of graphmatch"
-                raise FeedStoreError(Problem(what, Place(str(self._path)), "Name another file."))
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn errors of SQLite in the block into a `FeedStoreError`."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            what, remedy = f"cannot store feeds: {error}", "Check the name and permissions."
-            if "locked" in str(error):
-                what, remedy = "another process uses the file", "Wait until that process has ended."
-            raise FeedStoreError(Problem(what, Place(str(self._path)), remedy)) from error
+        self.connection.close()
 
     async def _read(self, sql: str, values: _Row) -> Sequence[Sequence[Any]]:
-        with self._errors():
-            return self._file.execute(sql, values).fetchall()
+        with sqlite_errors(self._path):
+            return self.connection.execute(sql, values).fetchall()
 
     async def _write(self, statements: Sequence[_Statement], *_: object) -> None:
-        with self._errors(), self._file as db:
+        with sqlite_errors(self._path), self.connection as db:
             db.execute("BEGIN")
             for sql, rows in statements:
                 db.executemany(sql, rows)

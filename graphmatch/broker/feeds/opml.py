@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MAX_LIST_BYTES = 10 * 1024 * 1024
 MAX_FEEDS = 10_000
 """Maximum number of feeds of a broker."""
-_BATCH_SIZE = 100
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FEED_SCHEME = re.compile(r"(?:feed|pcast)://|feed:", re.IGNORECASE)
 _OPML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -44,9 +43,8 @@ async def follow(poller: Poller, listed: Sequence[Feed]) -> int:
     if len(poller.feeds) + len(new) > MAX_FEEDS:
         what, remedy = f"more than {MAX_FEEDS:,} feeds", "Remove others, or send fewer."
         raise InputError(Problem(what, Place("feeds"), remedy))
-    for start in range(0, len(new), _BATCH_SIZE):  # The store commits a batch in one transaction.
-        batch = new[start : start + _BATCH_SIZE]
-        await asyncio.gather(*(poller.add(feed.url, feed.title) for feed in batch))
+    # The store commits some of them in one transaction.
+    await asyncio.gather(*(poller.add(feed.url, feed.title) for feed in new))
     return len(new)
 
 
@@ -68,23 +66,27 @@ def write_feed_list(feeds: Iterable[Feed]) -> str:
     return _OPML.format("\n".join(lines))
 
 
-def read_feed_list(path: Path, on_problem: OnProblem = warn_problem) -> list[Feed]:
-    """Return the feeds of a file, each address once; report entries that cannot be used.
+def read_feed_list(name: str, on_problem: OnProblem = warn_problem) -> list[Feed]:
+    """Return the feeds of a file, each address once, or the feed with an address.
+
+    Entries that cannot be used are reported.
 
     Raises
     ------
     InputError
         If the file cannot be read, is hostile XML, or lists no feed.
     """
+    if (url := feed_address(name)) is not None:
+        return [Feed(url)]
     try:
-        with path.open("rb") as file:
+        with Path(name).open("rb") as file:
             data = file.read(MAX_LIST_BYTES + 1)
     except OSError as error:
-        raise InputError(unreadable(str(path), error)) from error
+        raise InputError(unreadable(name, error)) from error
     if len(data) > MAX_LIST_BYTES:
         what, remedy = f"it has more than {MAX_LIST_BYTES:,} bytes", "Split the list."
-        raise InputError(Problem(what, Place(str(path)), remedy))
-    return parse_feed_list(data, str(path), on_problem)
+        raise InputError(Problem(what, Place(name), remedy))
+    return parse_feed_list(data, name, on_problem)
 
 
 def parse_feed_list(data: bytes, source: str, on_problem: OnProblem = warn_problem) -> list[Feed]:

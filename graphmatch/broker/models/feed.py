@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from graphmatch.broker.models.base import Answer, Model, Page, Time, example
-from semantic.errors import Problem
 
 
 class FeedRequest(Model):
@@ -27,7 +26,6 @@ class FeedView(Answer):
     read_at: Time | None = Field(None, description="Time of the last successful fetch.")
     next_poll_at: Time | None = Field(None, description="Time of the next fetch.")
     errors: int = Field(description="Number of failed fetches since the last successful one.")
-    status: int | None = Field(None, description="HTTP status of the last fetch.")
     problem: str | None = Field(None, description="The error of the last fetch.")
     pushed_until: Time | None = Field(None, description="End of the lease at a WebSub hub.")
 
@@ -36,11 +34,3 @@ class FeedsPage(Page):
     """A page of feeds."""
 
     feeds: list[FeedView]
-
-
-class FeedListReceipt(Answer):
-    """The result of an import."""
-
-    added: int = Field(description="Number of new feeds.")
-    listed: int = Field(description="Number of valid feeds in the list.")
-    problems: list[Problem] = Field(description="The first 100 entries that are not valid.")

@@ -24,6 +24,7 @@ class MatchView(Answer):
     `seq` is the number of the match, and the id of its event. `solutions` are bindings with terms
     in N-Triples; those of CONSTRUCT are an object with the lines of `graph`. `truncated` says that
     some of them are missing, and `url` is the address of the match with all stored ones.
+    `sources` are those of the publication and its copies: `http`, addresses of feeds, Kafka topics.
     `generation` is that of the subscription, and `ontology_version` has hexadecimal digits. Only
     messages with `include_reasons` have `reasons`, the matching triples and filters.
     """
@@ -32,6 +33,7 @@ class MatchView(Answer):
     subscription: str = Field(examples=[EXAMPLE_ID])
     generation: int
     publication: MatchedPublication
+    sources: list[str] = Field([], examples=[["https://example.org/feed"]])
     matched_at: Time
     solutions: list[dict[str, Any]] | dict[str, Any] = Field(
         examples=[[{"offer": "<urn:example:offer:1>"}]]

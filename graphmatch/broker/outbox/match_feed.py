@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from graphmatch.broker.app.security import read_key
 from graphmatch.broker.db.match_queries import last_matches
 from graphmatch.broker.models.times import time_of
-from graphmatch.broker.outbox.payloads import match_view
+from graphmatch.broker.outbox.payloads import in_sources, match_view
 from semantic.clock import now_text
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _feed(
                 "id": f"urn:graphmatch:{subscription['id']}:{row['seq']}",
                 "url": publication["link"] if is_web else view["url"],
                 "title": publication["title"] or publication["id"],
-                "content_text": readable(view),
+                "content_text": "\n".join(filter(None, [readable(view), in_sources(view)])),
                 "date_published": view["matched_at"],
             }
         )

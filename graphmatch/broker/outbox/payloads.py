@@ -329,12 +329,18 @@ def match_view(row: RowMapping, root: str, limit: int | None = None) -> View:
             "link": row["link"] and row["link"][:TEXT_CHARACTERS],
             "summary": row["summary"],
         },
+        "sources": row["sources"].split("\n"),
         "matched_at": now_text(time_of(row["matched_at"])),
         "solutions": from_json(solutions),
         "truncated": truncated,
         "ontology_version": f"{row['ontology_version'] & 0xFFFF_FFFF_FFFF_FFFF:x}",
         "url": f"{root}/v1/matches/{row['seq']}",
     }
+
+
+def in_sources(view: Mapping[str, Any]) -> str:
+    """Return a line with the sources of a match; empty if there is only one."""
+    return f"in {', '.join(view['sources'])}" if len(view["sources"]) > 1 else ""
 
 
 # -- sizes --------------------------------------------------------------------------------------
@@ -385,18 +391,15 @@ def _text(frame: Mapping[str, Any], views: Sequence[View]) -> tuple[str, str]:
     if not views:
         title, text = _TEXTS[frame["type"]]
         return title.format_map(frame), text.format_map(frame)
-    distinct: dict[str, View] = {}
-    for view in views:  # A feed may have published an item at several addresses.
-        distinct.setdefault(view["publication"]["link"] or view["publication"]["id"], view)
     lines: list[str] = []
-    for view in list(distinct.values())[:_IN_TEXT]:
+    for view in views[:_IN_TEXT]:
         item = view["publication"]
         because = dict.fromkeys(
             line for part in view.get("reasons", ()) for line in part["because"]
         )
-        more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"]]
+        more = [item["summary"], *list(because)[:_REASONS_IN_TEXT], item["link"], in_sources(view)]
         lines += [item["title"] or item["id"], *(f"  {line}" for line in more if line)]
-    total = frame["total"] - len(views) + len(distinct)
+    total = frame["total"]
     if total > _IN_TEXT:
         lines.append(f"and {total - _IN_TEXT:,} more: {frame['link']}")
     title = lines[0] if total == 1 else f"{total:,} new"

@@ -142,8 +142,9 @@ Write `https://`, a name or an IP address, and a path, without credentials.
 
 
 def _forbidden_error(address: Address, where: str) -> ForbiddenAddressError:
-    what = f"nothing is sent to {address}, which is not public"
-    remedy = f"Name a public address, or start graphmatch with --allow {address}."
+    network = next((block for block in _BLOCKS if _inner(address) in block), address)
+    what = f"nothing is sent to {address}, which is not public, without --allow {network}"
+    remedy = "Name a public address, or use this option (`allow` in graphmatch.toml)."
     return ForbiddenAddressError(Problem(what, Place(where), remedy))
 
 
@@ -247,8 +248,8 @@ class HttpClient:
     Traceback (most recent call last):
      ...
     graphmatch.broker.outbox.safe_http.ForbiddenAddressError: http://169.254.169.254: nothing is \
-sent to 169.254.169.254, which is not public. Name a public address, or start graphmatch with \
---allow 169.254.169.254.
+sent to 169.254.169.254, which is not public, without --allow 169.254.0.0/16. Name a public \
+address, or use this option (`allow` in graphmatch.toml).
     """
 
     def __init__(

@@ -60,6 +60,8 @@ _LOAD_SIZE = 50_000
 """Maximum number of subscriptions that are read at once."""
 SAVE_SECONDS = 300.0
 """Interval of snapshots."""
+MAX_SOURCES = 20
+"""Maximum number of sources that a match names."""
 FAILURES = 10
 """Number of failed evaluations within an hour after which a subscription is paused, because each
 delays all others by up to a second."""
@@ -70,7 +72,8 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 # -- statements ---------------------------------------------------------------------------------
 
 _table = publications.c
-_COLUMNS = (_table.seq, _table.id, _table.data, _table.received_at)
+_STORY = (_table.source, _table.story, _table.story_too)
+_COLUMNS = (_table.seq, _table.id, _table.data, _table.received_at, *_STORY)
 _UNMATCHED = (
     select(*_COLUMNS).where(_table.matched_at.is_(None)).order_by(_table.seq).limit(BATCH_SIZE)
 )
@@ -453,7 +456,10 @@ def _with_counter(query: Select[Any], db: Connection) -> tuple[int, Sequence[_Ro
 def _new_matches(
     db: Connection, parts: Sequence[_Part], begun: Mapping[int, bool]
 ) -> list[tuple[_Row, dict[str, Any]]]:
-    """Return the matches to insert, each after the row of its subscription."""
+    """Return the matches to insert, each after the row of its subscription.
+
+    A match of a copy of a feed item is not inserted. Its source is added to the earlier match.
+    """
     numbers = list({match["subscription"] for part in parts for match in part.matches})
     if not numbers:
         return []
@@ -465,6 +471,7 @@ def _new_matches(
         pairs = db.execute(select(table.publication, table.subscription).where(*chosen))
         present = {(seq, number) for seq, number in pairs}
     new: list[tuple[_Row, dict[str, Any]]] = []
+    told = _told(db, parts, numbers)
     for part in parts:
         seq, received_at = part.publication.seq, part.publication.received_at
         for match in part.matches if seq in begun else ():
@@ -472,6 +479,43 @@ def _new_matches(
             if row is None or row.after_publication >= seq or (seq, row.number) in present:
                 continue
             # The subscription may have expired and not be marked as ended yet.
-            if row.expires_at is None or row.expires_at > received_at:
+            if row.expires_at is not None and row.expires_at <= received_at:
+                continue
+            keys, source = _keys(part.publication, row.number), part.publication.source
+            if earlier := next(filter(None, map(told.get, keys)), None):
+                _add_source(db, earlier, source)
+            else:
+                match["sources"] = source
+                told |= dict.fromkeys(keys, match)
                 new.append((row, match))
     return new
+
+
+def _told(
+    db: Connection, parts: Sequence[_Part], numbers: Sequence[int]
+) -> dict[tuple[bytes, int], dict[str, Any]]:
+    """Return the matches of subscriptions and of stories of the parts, by both."""
+    names = {name for part in parts for name, _ in _keys(part.publication, 0)}
+    if not names:
+        return {}
+    same = or_(*(publications.c[name].in_(names) for name in ("story", "story_too")))
+    query = select(*matches.c["seq", "subscription", "sources"], *_STORY).join(publications)
+    found: dict[tuple[bytes, int], dict[str, Any]] = {}
+    for row in db.execute(query.where(same, matches.c.subscription.in_(numbers))):
+        match = dict(row._mapping)
+        found |= dict.fromkeys(_keys(row, row.subscription), match)
+    return found
+
+
+def _keys(row: _Row, subscription: int) -> list[tuple[bytes, int]]:
+    return [(name, subscription) for name in (row.story, row.story_too) if name is not None]
+
+
+def _add_source(db: Connection, match: dict[str, Any], source: str) -> None:
+    """Add a source to a match, which is stored if it has a number."""
+    sources = match["sources"].split("\n")
+    if source not in sources and len(sources) < MAX_SOURCES:
+        match["sources"] += f"\n{source}"
+        if "seq" in match:
+            stored = update(matches).where(matches.c.seq == match["seq"])
+            db.execute(stored.values(sources=match["sources"]))

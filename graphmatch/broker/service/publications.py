@@ -401,10 +401,13 @@ def publication_row(publication: Publication) -> Row:
     triples = (TripleTerm(s, p, o) for s, p, o in publication.given)  # type: ignore[arg-type]
     data = serialize(triples, format=RdfFormat.N_TRIPLES) or b""
     row: Row = {"id": publication.id, "data": data, "title": None, "link": None, "summary": None}
+    names: list[bytes] = []
     if _ITEM in data:  # The properties of an item are searched in all triples.
         texts = publication.title, publication.link
         row["title"], row["link"] = (text and text.replace("\0", "\ufffd") for text in texts)
         row["summary"] = summary_of(publication) if any(texts) else None
+        names = [sha256(name.encode("utf-8", "replace")).digest() for name in publication.story]
+    row["story"], row["story_too"] = [*names, None, None][:2]
     return row
 
 

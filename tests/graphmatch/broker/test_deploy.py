@@ -170,7 +170,8 @@ def parsed(*arguments: str) -> dict[str, Any]:
     """Return the parameters of ``graphmatch serve`` with options."""
     group: Any = typer.main.get_command(app)
     command = group.get_command(None, "serve")
-    parameters = dict(command.make_context("serve", list(arguments)).params)
+    parent = typer.Context(group)
+    parameters = dict(command.make_context("serve", list(arguments), parent=parent).params)
     del parameters["config"]
     return parameters
 

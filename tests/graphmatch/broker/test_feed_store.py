@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from sqlalchemy.event import listen, remove
 
 from graphmatch import Engine
 from graphmatch.broker.db.store import Store
-from graphmatch.broker.db.tables import feed_items, feeds, publications
+from graphmatch.broker.db.tables import feed_items, feeds, matches, publications
 from graphmatch.broker.feeds import feed_poller
 from graphmatch.broker.feeds.feed_poller import MIN_INTERVAL, Poller
 from graphmatch.broker.feeds.feed_store import BrokerFeedStore, Feed, FeedItem, SqliteFeedStore
+from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.outbox.safe_http import HttpClient
 from graphmatch.broker.service.broker import Broker
+from graphmatch.broker.service.match_worker import MatchWorker
 from semantic.feeds import read_feed
 from tests.graphmatch.broker.harness import LOOPBACK, FakeClock, receivers
 
@@ -100,6 +103,35 @@ async def test_items_of_a_feed_that_is_followed_again_are_new(store: Store) -> N
     assert titles(store) == ["one"]
     await save(followed, Feed(URL), items(a="one"))
     assert titles(store) == ["one", "one"]
+
+
+async def test_three_addresses_of_one_feed_give_one_match_of_each_item(store: Store) -> None:
+    """A cutoff leaves out older items."""
+    item = (
+        "<item><guid>{0}</guid><title>{0}</title><pubDate>{1} Jan 2026 00:00 GMT</pubDate></item>"
+    )
+    items = "".join(item.format(f"https://e.org/{day}", day) for day in (1, 2, 3))
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=f"<rss><channel><title>A</title>{items}</channel></rss>")
+
+    async with receivers() as [site], HttpClient(LOOPBACK) as http:
+        site.answer = answer
+        broker = Broker(store, Engine())
+        query = {"query": "SELECT ?item { ?item a rss:item }"}
+        await broker.subscriptions.subscribe(query, SubscriptionSettings())
+        second = datetime(2026, 1, 2, tzinfo=UTC)
+        poller = Poller(http, BrokerFeedStore(broker, lambda _: second))
+        urls = {site.url(path) for path in ("/rss", "/rss?again", "/feed")}
+        for url in urls:
+            await poller.add(url)
+        await poller.run(asyncio.Event(), once=True)
+    matcher = MatchWorker(broker)
+    matcher.load()
+    while await asyncio.to_thread(matcher.step):
+        pass
+    found = store.read_now(lambda db: db.execute(select(matches.c.sources)).scalars().all())
+    assert [set(sources.split("\n")) for sources in found] == [urls, urls]
 
 
 def test_the_file_has_the_tables_of_the_broker(tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ import asyncio
 import itertools
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from graphmatch.broker.app.assembly import Follower
 from graphmatch.broker.app.errors import ConflictError
 from graphmatch.broker.app.security import ANYBODY
+from graphmatch.broker.db.match_queries import matches_after
 from graphmatch.broker.db.queries import WITH_MATCHES
 from graphmatch.broker.db.store import Store
 from graphmatch.broker.db.tables import audit, deliveries, matches, publications, subscriptions
@@ -20,11 +23,15 @@ from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.broker.models.subscription import SubscriptionChange, SubscriptionReceipt
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
+from graphmatch.broker.outbox.match_feed import atom
+from graphmatch.broker.outbox.payloads import match_view
 from graphmatch.broker.service import match_worker
 from graphmatch.broker.service.broker import Broker
-from graphmatch.broker.service.match_worker import FAILURES, MatchWorker, host_of
+from graphmatch.broker.service.match_worker import FAILURES, MAX_SOURCES, MatchWorker, host_of
+from graphmatch.broker.service.publications import Addition
 from graphmatch.engine import Engine
 from semantic.errors import Problem
+from semantic.feeds import read_feed
 from tests.graphmatch.broker.harness import NOON, QUERY, BrokerHarness, FakeClock, harness
 
 GIVEN = {"query": QUERY}
@@ -391,6 +398,65 @@ async def test_feed_items_get_a_summary(idle: BrokerHarness) -> None:
     long, *others = [row["summary"] for row in await idle.rows(publications)]
     assert (len(long), long[:10], long[-6:]) == (300, "word word ", " word…")
     assert others == ["Rain & sun", None, None]
+
+
+ENTRY = "<item><guid>{}</guid><link>{}</link><title>{}</title><category>{}</category></item>"
+WORDS = {"query": "SELECT ?item { ?item a rss:item }"}
+NEWS = {"query": "SELECT ?item { ?item dc:subject 'News' }"}
+
+
+async def arrive(one: BrokerHarness, source: str, *entries: Sequence[str]) -> None:
+    items = "".join(ENTRY.format(*entry) for entry in entries)
+    feed = f"<rss><channel><title>{source}</title>{items}</channel></rss>"
+    if source == "http":
+        await one.broker.publications.publish(feed.encode())
+    else:
+        found = list(read_feed(feed.encode(), source))
+        await one.broker.publications.add(Addition(found, source))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_copies_of_an_item_are_one_match_that_names_its_sources(
+    at_once: bool, idle: BrokerHarness
+) -> None:
+    """Documents over HTTP and polled feeds; the copies arrive together, or one after the other."""
+    await idle.subscribe("http://127.0.0.1:1/", query=WORDS["query"])
+    made = await idle.broker.subscriptions.subscribe(NEWS, SubscriptionSettings())
+    page = "https://e.org/a"
+    for source, *entry in (
+        ("https://e.org/rss", "https://e.org/1", page, "Soup", "Food"),
+        ("https://e.org/atom", "x", "http://www.e.org/a/?utm_source=b", "soup", "Food"),
+        ("http", "https://e.org/1", "https://proxy.example/", "Changed", "News"),
+        ("http", "https://e.org/1", "https://proxy.example/", "Changed again", "News"),
+        ("https://e.org/rss", "https://e.org/1", page, "Soup, edited", "Food"),
+        ("https://e.org/rss", "https://e.org/2", page, "Another story", "Food"),
+    ):
+        await arrive(idle, source, entry)
+        if not at_once:
+            await idle.match()
+    await idle.match()
+    assert sorted(await found(idle)) == [(1, 1), (1, 6), (2, 3)]
+    assert len(await idle.rows(deliveries)) == 2
+    read = partial(matches_after, since=0, limit=9)
+    first, _ = await idle.store.read(partial(read, number=1))
+    view = match_view(first, "https://b.example")
+    assert view["sources"] == ["https://e.org/rss", "https://e.org/atom", "http"]
+    chosen = select(subscriptions).where(subscriptions.c.number == 1)
+    row = await idle.store.read(lambda db: db.execute(chosen).mappings().one())
+    feed, _ = await idle.store.read(lambda db: atom(db, row, "https://b.example", 1000))
+    assert b"in https://e.org/rss, https://e.org/atom, http" in feed
+    [other] = await idle.store.read(partial(read, number=2))
+    assert match_view(other, "https://b.example")["sources"] == ["http"]
+    assert made.id == other["subscription_id"]
+
+
+async def test_a_match_names_a_limited_number_of_sources(idle: BrokerHarness) -> None:
+    await idle.broker.subscriptions.subscribe(WORDS, SubscriptionSettings())
+    for number in range(MAX_SOURCES + 5):
+        await arrive(idle, f"https://e.org/{number}", ("https://e.org/1", "", "", ""))
+    await idle.match()
+    [match] = await idle.rows(matches)
+    assert match["sources"].split("\n")[-1] == f"https://e.org/{MAX_SOURCES - 1}"
 
 
 async def test_concurrent_requests_fail_alone(idle: BrokerHarness) -> None:

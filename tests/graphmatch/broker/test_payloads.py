@@ -20,7 +20,7 @@ from sqlalchemy import insert, update
 
 from graphmatch.broker.app.security import derived_key
 from graphmatch.broker.db.match_queries import last_matches
-from graphmatch.broker.db.tables import deliveries, publications, subscriptions
+from graphmatch.broker.db.tables import deliveries, matches, publications, subscriptions
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.models.times import millis
 from graphmatch.broker.outbox.email_sender import SmtpServer
@@ -89,6 +89,7 @@ async def test_a_match_has_one_json_on_every_channel(hook: Receiver, broker: Bro
             "link": None,
             "summary": None,
         },
+        "sources": ["http"],
         "matched_at": "2026-01-14T12:00:00Z",
         "solutions": [{"s": "<urn:a>"}],
         "truncated": False,
@@ -124,23 +125,19 @@ async def test_a_webhook_may_get_cloudevents(hook: Receiver, broker: BrokerHarne
 SECRET = "whsec_" + "AAAA" * 8
 
 
-async def test_an_item_with_several_addresses_is_listed_once(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_a_message_names_the_sources_of_a_match(tmp_path: Path, clock: FakeClock) -> None:
     async with mailing(tmp_path, clock) as (broker, server):
         await subscribe(broker, ANN, digest={"every": 60})
-        await broker.publish("a", "b", "c")
-        await describe(broker, title="Leek soup", link="https://e.org/soup", summary="Cut a leek.")
-        await broker.publish("d")
+        await broker.publish("a", "b")
+        several = update(matches).where(matches.c.seq == 1).values(sources="https://e.org/a\nhttp")
+        await broker.store.write(lambda db: db.execute(several))
         clock.forward(seconds=61)
         broker.dispatcher.wake()
         await until(lambda: len(server.mails) == 1)
         [mail] = mails(server)
         assert mail["Subject"] == "Soup: 2 new"
         text = mail.get_content().replace("\r\n", "\n")
-        assert text.count("Leek soup\n  Cut a leek.\n") == 1
-        assert text.count("https://e.org/soup") == 1
-        assert "  https://e.org/soup\nurn:g-d" in text
+        assert text.startswith("urn:g-a\n  in https://e.org/a, http\nurn:g-b\n")
 
 
 async def test_an_email_can_be_unsubscribed_with_one_click(

@@ -37,7 +37,6 @@ CALLS: Mapping[str, tuple[str, str, object]] = {
     "add a feed": ("POST", "/v1/feeds", {"url": "https://e.example/feed"}),
     "list feeds": ("GET", "/v1/feeds", None),
     "export feeds": ("GET", "/v1/feeds.opml", None),
-    "import feeds": ("POST", "/v1/feeds.opml", "https://e.example/feed"),
     "metrics": ("GET", "/metrics", None),
     "what if": ("POST", "/v1/ontology:what-if", "<urn:A> <urn:p> <urn:B> ."),
     "health": ("GET", "/v1/subscription-health", None),
@@ -105,7 +104,6 @@ def called(to: Called, headers: Mapping[str, str] | None = None) -> dict[str, An
     answers = {}
     for name, (method, path, body) in CALLS.items():
         kind = TURTLE if method == "POST" and isinstance(body, str) else {}
-        kind = {"Content-Type": "text/plain"} if path.endswith(".opml") and kind else kind
         answers[name] = to.call(method, path, body, {**kind, **(headers or {})})  # type: ignore[arg-type]
     return answers
 

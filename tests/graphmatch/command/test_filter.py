@@ -16,19 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from pyoxigraph import BlankNode, Literal, NamedNode
 from pyoxigraph import Triple as TripleTerm
 from typer.testing import CliRunner
 
 import graphmatch
 from graphmatch.cli import app
+from graphmatch.command import filter as filter_command
+from graphmatch.command.config import COMMANDS
 from graphmatch.command.filter import is_older
 from graphmatch.command.misses import NearMisses
-from graphmatch.command.output import term_as_json
-from graphmatch.command.seen import KEPT_DAYS, Seen, SeenError
+from graphmatch.command.output import Alert, term_as_json
+from graphmatch.command.seen import KEPT_DAYS, open_seen
 from graphmatch.engine import Engine
 from graphmatch.report import Match
 from semantic import Publication
+from semantic.sqlite_file import SqliteFileError
 from semantic.vocabulary import DC, RSS, TYPE, XSD
 
 ROOT = Path(__file__).parents[3]
@@ -358,6 +362,59 @@ def test_since() -> None:
     assert "such as 7d" in run("filter", "a.rss", "--since", "soon", status=2).output
 
 
+# --- Stories -------------------------------------------------------------------------------------
+
+
+def test_copies_of_an_item_are_one_alert_that_names_its_sources() -> None:
+    """Three addresses of one feed, with and without `--seen`: one alert of each item."""
+    for name in "abc":
+        feed(Path(f"f/{name}.rss"), entry(1, guid="1"), entry(2))
+    feed(Path("f/d.rss"), entry(1, guid="x", link="http://www.e.org/1/?utm_source=rss"))
+    for options in ((), SEEN):
+        lines = run("filter", "f", "--word", "soup", "--json", *options).stdout.splitlines()
+        rows = [json.loads(line) for line in lines]
+        assert [row["title"] for row in rows] == ["Soup 1", "Soup 2"]
+        assert rows[0]["sources"] == [f"f/{name}.rss" for name in "abcd"]
+        assert rows[1]["sources"] == [f"f/{name}.rss" for name in "abc"]
+    assert titles("f", *SEEN) == []
+    shown = run("filter", "f", "--word", "soup").stdout.splitlines()
+    assert shown[2] == "  in f/a.rss, f/b.rss, f/c.rss, f/d.rss"
+    assert shown.count("  in f/a.rss, f/b.rss, f/c.rss") == 1
+
+
+def test_a_copy_that_more_subscriptions_match_is_part_of_the_alert() -> None:
+    """Items of one page with other titles are other stories."""
+    feed(Path("f/a.rss"), entry(1), entry(2, link="https://e.org/1"))
+    feed(Path("f/b.rss"), entry(1, description="with bread"))
+    Path("s.toml").write_text(
+        "[[subscription]]\nid = 'soup'\nwords = ['soup']\n"
+        "[[subscription]]\nid = 'bread'\nwords = ['bread']\n"
+    )
+    shown = run("filter", "f", "-s", "s.toml").stdout.splitlines()
+    assert [line for line in shown if "▸" in line or line.startswith("Soup")] == [
+        "Soup 1",
+        "  ▸ soup",
+        "  ▸ bread",
+        "Soup 2",
+        "  ▸ soup",
+    ]
+
+
+def test_alerts_are_bounded_and_come_in_the_order_of_the_sources(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """RDF is written at once, after the items before it."""
+    monkeypatch.setattr(filter_command, "MAX_STORIES", 3)
+    for name in "ab":
+        feed(Path(f"f/{name}.rss"), *(entry(n) for n in range(5)))
+    assert len(titles("f")) > 5  # The first stories are forgotten.
+    monkeypatch.undo()
+    Path("f/aa.ttl").write_text("<urn:a> <http://purl.org/rss/1.0/title> 'soup' .")
+    Path("s.rq").write_text("SELECT * { ?item rss:title ?title }")
+    rows = run("filter", "f", "-s", "s.rq", "--json").stdout.splitlines()
+    assert [json.loads(row)["title"] for row in rows] == [*(f"Soup {n}" for n in range(5)), "soup"]
+
+
 # --- --seen --------------------------------------------------------------------------------------
 
 SEEN = ("--seen", "seen.db")
@@ -426,49 +483,46 @@ def test_a_document_is_known_by_its_triples() -> None:
     assert titles("a.ttl", *SEEN) == ["Soup again"]
 
 
-PUBLICATION = Publication.of("https://e.org/1", [])
-MATCHES = [Match("s", PUBLICATION.id, ({},))]
+def new(day: datetime, name: str = "a", wait: float = 1.0) -> bool:
+    """Return whether a match is new on a day, and record it."""
+    with open_seen(Path("seen.db"), lambda: day, wait) as seen:
+        found = seen.is_new("s", [name])
+        seen.add(Alert(Publication.of(name, []), {name}, [Match("s", name, ({},))]))
+    return found
 
 
 def test_items_that_left_the_sources_are_forgotten() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def new_after(days: int, publication: Publication = PUBLICATION) -> bool:
-        with Seen(Path("seen.db"), begin + timedelta(days=days)) as seen:
-            found = bool(seen.new(publication, MATCHES))
-            seen.commit()
-        return found
-
-    other = Publication.of("https://e.org/2", [])
-    assert new_after(0)
-    assert new_after(0, other)
-    assert not new_after(KEPT_DAYS)
-    new_after(KEPT_DAYS + 1, Publication.of("https://e.org/3", []))
+    kept = timedelta(days=KEPT_DAYS)
+    assert new(begin)
+    assert new(begin, "b")
+    assert not new(begin + kept)
+    new(begin + kept + timedelta(days=1), "c")
     with sqlite3.connect("seen.db") as file:
         assert file.execute("SELECT count(*) FROM delivered").fetchone() == (2,)
     file.close()
-    assert not new_after(2 * KEPT_DAYS)
-    assert new_after(2 * KEPT_DAYS, other)
+    assert not new(begin + 2 * kept)
+    assert new(begin + 2 * kept, "b")
 
 
 def test_uncommitted_items_are_delivered_again() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(2):
-        with Seen(Path("seen.db"), now) as seen:
-            assert seen.new(PUBLICATION, MATCHES)
-            assert not seen.new(PUBLICATION, MATCHES)
+        run_once = open_seen(Path("seen.db"), lambda: now)
+        seen = run_once.__enter__()
+        assert seen.is_new("s", ["a"])
+        seen.add(Alert(Publication.of("a", []), {"a"}, [Match("s", "a", ({},))]))
+        assert not seen.is_new("s", ["a"])
+        assert not run_once.__exit__(KeyError, KeyError(), None)
 
 
 def test_two_runs_at_once() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    with Seen(Path("seen.db"), now) as seen:
-        seen.commit()
     with (
-        Seen(Path("seen.db"), now),
-        pytest.raises(SeenError, match="another run holds it"),
-        Seen(Path("seen.db"), now, wait=0.01),
+        open_seen(Path("seen.db"), lambda: now),
+        pytest.raises(SqliteFileError, match="another process uses the file"),
     ):
-        pass
+        new(now, wait=0.01)
 
 
 def test_two_processes_deliver_once_together() -> None:
@@ -509,8 +563,8 @@ def test_invalid_files_of_seen_items_are_refused(kind: str) -> None:
         file.close()
     said = run("filter", "a.rss", "--word", "soup", *SEEN, status=2)
     assert said.stdout == ""
-    expected = {"database": "seen.db: a database of something else, or of another version."}
-    other = "seen.db: cannot be used as the file of --seen: "
+    expected = {"database": "seen.db: a database of another program, or of another version"}
+    other = "seen.db: cannot be used as a database: "
     assert said.stderr.startswith(f"error    {expected.get(kind, other)}")
 
 
@@ -563,17 +617,69 @@ def test_a_configuration() -> None:
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
-        ("since = 'soon'", ":1: `since`: 'soon' is neither a date such as 2026-01-02 nor"),
-        ("split-by = 'half'", ":1: `split-by`: 'half' is not one of "),
         (
-            "[subscription]\nid = 'a'",
-            ":1: `subscription` is not an array of tables. Write [[subscr",
+            "since = 'soon'",
+            ":1: `since`: 'soon' is not a time such as 2026-01-02T03:04:05Z, a date, or",
         ),
+        ("split-by = 'half'", ":1: `split-by`: 'half' is not one of "),
     ],
 )
 def test_what_a_configuration_cannot_say(text: str, said: str) -> None:
     Path("graphmatch.toml").write_text(text)
     assert run("filter", status=2).stderr.startswith(f"error    graphmatch.toml{said}")
+
+
+def test_keys_of_other_commands_are_skipped() -> None:
+    feed(Path("a.rss"), entry(1))
+    Path("graphmatch.toml").write_text(
+        "publications = ['a.rss']\nfeeds = ['https://e.org/']\nallow = ['10.0.0.0/8']\n"
+        "word = ['soup']\nas = 'csv'\nport = 1\nstate = 'x'\n[serve]\nsmtp = 'x'\nquiet = true\n"
+        "[filter]\nas = 'text'\n[limits]\nsolutions = 5\n"
+    )
+    result = run("filter")
+    assert result.stdout.startswith("Soup 1\n")
+    assert "1 match" in result.stderr
+
+
+def test_init_writes_an_example_that_describes_all_options() -> None:
+    feed(Path("feeds/a.rss"), entry(1, title="The election"), entry(2, title="Live: the election"))
+    result = run("init")
+    assert result.stdout == ""
+    assert result.stderr.startswith("graphmatch.toml is written. Put feeds into the folder `feeds`")
+    assert run("filter").stdout.startswith("The election\n")
+    text = Path("graphmatch.toml").read_text()
+    group: Any = typer.main.get_command(app)
+    for name in COMMANDS:
+        for parameter in group.get_command(None, name).params:
+            key = parameter.opts[0].removeprefix("--")
+            is_left_out = parameter.name in {"config", "help", "demo", "new_token"}
+            found = re.findall(rf"(?m)^# .+ \(.*{name}.*\)\n(?:# )?{key} = ", text)
+            assert len(found) == (not is_left_out), parameter.name
+    Path("all.toml").write_text(re.sub(r"(?m)^# ([a-z-]+ = (true|false|\d+))$", r"\1", text))
+    assert run("filter", "--config", "all.toml").stdout.startswith("The election\n")
+    said = run("init", status=2).stderr
+    assert said == "error    graphmatch.toml: the file exists. Name another file.\n"
+    assert Path("graphmatch.toml").read_text() == text
+
+
+def test_an_item_is_explained_by_its_link() -> None:
+    feed(Path("a.rss"), entry(1, guid="x"), entry(2))
+    shown = run("explain", "soup", "a.rss", "--word", "soup", "-p", "https://e.org/1").stdout
+    assert len(re.findall("matches soup", shown)) == 1
+    said = run(
+        "explain", "soup", "a.rss", "--word", "soup", "-p", "https://e.org/", status=2
+    ).stderr
+    assert "no publication has the id or link https://e.org/" in said
+
+
+def test_a_prefix_of_a_query_replaces_the_built_in_one() -> None:
+    """`op:` needs no declaration, and has no effect on a query with its own."""
+    Path("a.nt").write_text('<urn:a> <urn:mine:about> "soup" .')
+    Path("mine.rq").write_text("PREFIX op: <urn:mine:> SELECT * { ?x op:about 'soup' }")
+    Path("other.rq").write_text("SELECT * { ?x op:about 'soup' }")
+    shown = run("filter", "a.nt", "-s", "mine.rq", "-s", "other.rq").stdout
+    assert "▸ mine" in shown
+    assert "▸ other" not in shown
 
 
 def test_a_configuration_that_is_not_there() -> None:

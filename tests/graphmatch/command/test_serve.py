@@ -168,11 +168,12 @@ def refused(tmp_path: Path, text: str) -> str:
     ("text", "said"),
     [
         ("[serve]\n\nprot = 1", "FILE:3: there is no key `prot`. Is `port` meant?"),
-        ("[serve]\nurl = 1\n[kafka]\nurl = 'x'", "FILE:2: `url` is not a string"),
-        ("[kafka]\ntopic = 'a'\nurl = 'x'", "FILE:3: there is no key `url`. There are"),
+        ("[serve]\nurl = 1\n[limits]\nurl = 'x'", "FILE:2: `url` is not a string"),
+        ("kafka = 'a'\nurls = 'x'", "FILE:2: there is no key `urls`. Is `url` meant?"),
+        ("[filter]\nseen = 'a'\nport = 1", "FILE:3: there is no key `port`."),
         ("[serve]\nnew-token = ['a:admin']", "FILE:2: there is no key `new-token`"),
         ("[server]\nport = 1", "FILE:1: there is no key `server`. Is `serve` meant?"),
-        ("serve = 1", "FILE:1: `serve` is not a table. Write [serve]."),
+        ("serve = 1", "FILE:1: there is no key `serve`. Is `[serve]` meant?"),
         ("[serve]\nport = 70000", "FILE:2: `port`: 70000 is not in the range"),
         ("[serve]\npublic = 'yes'", "FILE:2: `public` is neither true nor false"),
         ("[limits]\nretention = 30", "FILE:2: `retention` is not a duration"),
@@ -208,7 +209,8 @@ def test_the_command_line_overrides_the_configuration_and_each_log_line_is_json(
     store, file = tmp_path / "other.db", tmp_path / "broker.toml"
     ontology = tmp_path / "o.ttl"
     ontology.write_text("<urn:A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> 'x' .")
-    text = "[serve]\nstore = 'broker.db'\nport = 1\n[ontology]\nfiles = ['o.ttl']\n"
+    text = "ontology = ['o.ttl']\nport = 2\n[serve]\nstore = 'broker.db'\nport = 1\n"
+    text += "[[subscription]]\nid = 'a'\nwords = ['b']\n"
     file.write_text(text + "[limits]\nbody-bytes = 100\n", encoding="utf-8")
     options = ("--config", str(file), "--port", "0")
     with serve(store, *options) as (process, url, lines):
@@ -221,7 +223,9 @@ def test_the_command_line_overrides_the_configuration_and_each_log_line_is_json(
     events = [json.loads(line) for line in lines]
     assert all({"event", "level", "timestamp"} <= event.keys() for event in events)
     assert {413, 401} & {event.get("status") for event in events}
-    assert "stopped" in [event["event"] for event in events]
+    told = [event["event"] for event in events]
+    assert "stopped" in told
+    assert any("broker.toml: serve skips [[subscription]]. Use its page" in one for one in told)
     assert "secret" not in "".join(lines)
     assert store.is_file()
     assert not (tmp_path / "broker.db").exists()

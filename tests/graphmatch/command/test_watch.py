@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphmatch.cli import app
-from graphmatch.command import options
+from graphmatch.command import options, watch
 from semantic.errors import pip_install
 from tests.waiting import wait
 
@@ -120,8 +120,8 @@ def test_that_a_broken_feed_is_reported_and_the_rest_goes_on(
 
 def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, feeds: Path) -> None:
     refused = (
-        f"{site.url('/feed')}: nothing is sent to 127.0.0.1, which is not public. "
-        "Name a public address, or start graphmatch with --allow 127.0.0.1."
+        f"{site.url('/feed')}: nothing is sent to 127.0.0.1, which is not public, without --allow "
+        "127.0.0.0/8. Name a public address, or use this option (`allow` in graphmatch.toml)."
     )
     status, out, err = run("--feeds", feeds, "--once", *WORDS, allow=())
     assert (status, out, site.asked) == (1, "", [])
@@ -131,6 +131,48 @@ def test_that_nothing_is_sent_into_networks_that_are_not_allowed(site: Site, fee
     status, _, err = run("--feeds", feeds, *WORDS, allow=("--allow", "here"))
     assert status == 2
     assert "'here' is not a network" in err
+
+
+def test_copies_of_an_item_are_one_alert_that_names_its_feeds(
+    site: Site, feeds: Path, tmp_path: Path
+) -> None:
+    """Three addresses of one feed: one alert, also if another copy comes in a later run."""
+    other = RSS.replace("https://e.org/1</guid>", "post-1</guid><link>http://www.e.org/a/</link>")
+    first = RSS.replace("https://e.org/1</guid>", "post-0</guid><link>https://e.org/a</link>")
+    site.pages |= {"/feed": (200, first), "/feed?b": (200, first), "/c": (200, other)}
+    urls = [site.url("/feed"), site.url("/feed?b"), site.url("/c")]
+    options = ("--state", tmp_path / "state.db", "--once", *WORDS)
+    status, out, err = run(*(f"--feeds={url}" for url in urls), *options)
+    assert (status, out.count("Brühe"), out.count("▸")) == (0, 1, 1), err
+    assert set(out.splitlines()[2].removeprefix("  in ").split(", ")) == set(urls)
+    assert "6 new items, 1 subscription: 1 match in 1 item" in err
+    site.pages["/d"] = (200, other)
+    status, out, err = run("--feeds", site.url("/d"), *options)
+    assert (status, out) == (0, "")
+    assert "2 new items, 1 subscription: 0 matches" in err
+
+
+def test_a_slow_feed_delays_alerts_only_for_a_while(
+    site: Site, feeds: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "HOLD_SECONDS", 0)
+    site.pages["/b"] = (200, RSS.replace("Soups", "Other"))
+    status, out, err = run("--feeds", feeds, "--feeds", site.url("/b"), "--once", *WORDS)
+    assert (status, out.count("Brühe")) == (0, 1), err
+
+
+def test_the_configuration_is_read_by_default(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = f"feeds = ['{site.url('/feed')}']\nseen = 'seen.db'\nallow = ['127.0.0.0/8']\n"
+    Path("graphmatch.toml").write_text(text + "[[subscription]]\nid = 'a'\nwords = ['peas']\n")
+    status, out, err = run("--once", allow=())
+    assert (status, out.count("▸ a")) == (0, 1), err
+    Path("graphmatch.toml").write_text("[[subscription]]\nid = 'a'\nwords = ['peas']\n")
+    status, _, err = run("--once")
+    assert status == 2
+    assert "there is no feed to fetch. Name addresses, or OPML files." in err
 
 
 def test_that_older_items_are_left_out(feeds: Path) -> None:
