@@ -35,6 +35,7 @@ from graphmatch.enrichment import (
     Entailment,
     OntologyAndAnnotator,
     OntologyUpdate,
+    contradictory,
     ordered,
 )
 from graphmatch.matcher import Capabilities, Matcher, UnknownSubscriptionError
@@ -52,7 +53,7 @@ from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.annotation.words import WORDS
 from semantic.clock import Clock, moment, utc_now
-from semantic.errors import GraphMatchError, OnProblem, plural, shown, warn_problem
+from semantic.errors import GraphMatchError, OnProblem, Place, plural, shown, warn_problem
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
@@ -94,8 +95,8 @@ class Engine(Matcher):
     ontology
         The ontology; an empty one by default.
     entailment
-        ``"rdfs"`` to match also triples that follow by RDFS and the ontology, ``"none"`` to match
-        only stated triples (docs/reference/semantics.md).
+        ``"rdfs"`` to match also triples that follow by RDFS and the ontology, ``"owl-rl"`` to apply
+        OWL 2 RL, too, ``"none"`` to match only stated triples (docs/reference/semantics.md).
     annotator
         Finds labels in feed items; by default an annotator over `Ontology.labels`.
     clock
@@ -167,6 +168,7 @@ class Engine(Matcher):
             known = _known or OntologyAndAnnotator.of(ontology or Ontology(), annotator)
             self._enricher = Enricher(known, self.entailment, core=self._core)
             self._core.set_ontology(self._enricher, self._enricher.stated(None))
+            self._report_contradictions()
         else:
             self._core, self._saved = _saved.core, (_saved.options, _saved.ontology)
             _saved.restore_statistics(self._operators)
@@ -500,7 +502,12 @@ class Engine(Matcher):
         """
         change = self._core.set_ontology(enricher, enricher.stated(self._enricher))
         self._enricher, self._saved = enricher, None
+        self._report_contradictions()
         return change
+
+    def _report_contradictions(self) -> None:
+        for premise in self._core.contradictions():
+            self._on_problem(contradictory(Place("ontology"), premise))
 
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()

@@ -53,6 +53,7 @@ class Entailment(Choice):
     """The rules that apply to publications and the ontology."""
 
     RDFS = "rdfs"
+    OWL_RL = "owl-rl"
     NONE = "none"
 
 
@@ -161,7 +162,8 @@ class Enricher:
         *,
         core: _native.Core | None = None,
     ) -> None:
-        self.rdfs = entailment is Entailment.RDFS
+        self.entailment = entailment
+        self.has_rules = entailment is not Entailment.NONE
         self._known = (
             OntologyAndAnnotator(known, Annotator([])) if isinstance(known, Ontology) else known
         )
@@ -204,7 +206,7 @@ class Enricher:
             If a function is invalid, or has a unit that is unknown or wrong for its attribute.
         """
         ontology = self.ontology
-        if not (self.rdfs and ontology.mapping):
+        if not (self.has_rules and ontology.mapping):
             return None
         from graphmatch.mapping import MappingFunctions  # Few ontologies have any.
 
@@ -290,7 +292,7 @@ class Enricher:
     @property
     def units(self) -> Units | None:
         """The ontology's units; ``None`` without rules."""
-        return self.ontology.units if self.rdfs else None
+        return self.ontology.units if self.has_rules else None
 
     def root(self, term: Term) -> Term:
         """Return the root term of a term.
@@ -301,7 +303,7 @@ class Enricher:
             If an attribute subscription names a class that is unknown or ambiguous.
         """
         term = self.concepts.resolved(term)
-        return self.ontology.root(term) if self.rdfs else term
+        return self.ontology.root(term) if self.has_rules else term
 
     # -- input for the core -----------------------------------------------------------------
 
@@ -315,7 +317,8 @@ class Enricher:
         everything, changed = self._changed(before)
         return {
             "triples": texts.rows(ontology.triples),
-            "plain": None if self.rdfs else texts.rows(ontology.stated),
+            "owl_rl": self.entailment is Entailment.OWL_RL,
+            "plain": None if self.has_rules else texts.rows(ontology.stated),
             "roots": [(texts[name], texts[root]) for name, root in ontology.roots.pairs()],
             "names": [(texts[text], texts[term]) for text, term in names.pairs()],
             "called": [(name, texts[term]) for name, term in self._called()],
@@ -340,7 +343,7 @@ class Enricher:
         found: defaultdict[str, int] = defaultdict(int)
         if self.reads_items:
             found[written(RSS["item"])] |= ITEM
-        if self.rdfs:
+        if self.has_rules:
             units = self.ontology.units
             for term in units.measured:
                 found[written(term)] |= UNITS
@@ -362,7 +365,7 @@ class Enricher:
         if before is None:
             return False, []
         mine, theirs = self.ontology, before.ontology
-        everything = self.rdfs and (
+        everything = self.has_rules and (
             mine.roots.options != theirs.roots.options
             or mine.units.declarations != theirs.units.declarations
         )
@@ -406,7 +409,7 @@ class Enricher:
         problems: list[Problem] = []
         whole, mapped, steps = stated, None, ATTRIBUTES
         hidden: dict[Triple, None] = {}
-        if self.rdfs:
+        if self.has_rules:
             stated = self._as_graph(stated)
             normal = self._normal(stated, problems.append)
             hidden = dict.fromkeys(normal.triples[len(normal.visible_to_all) :])
@@ -422,7 +425,7 @@ class Enricher:
         if not is_whole:
             problems.append(incomplete(_place(publication)))
         found = tuple(origins)
-        root = self.ontology.root if self.rdfs else lambda term: term
+        root = self.ontology.root if self.has_rules else lambda term: term
         words = [(root(s), p, o) for s, p, o in words]
         whole = whole.extended(found[:shown]).with_attributes((*found[shown:], *words, *hidden))
         origins = dict.fromkeys(whole.triples) | origins
@@ -512,6 +515,13 @@ def incomplete(place: Place) -> Problem:
         " or its texts took half of `publication_seconds`"
     )
     remedy = "Raise the limit, or split it into smaller publications."
+    return Problem(what, place, remedy, Severity.WARNING)
+
+
+def contradictory(place: Place, premise: str) -> Problem:
+    """Return the problem to report if a triple contradicts the ontology; `premise` describes it."""
+    what = f"it contradicts the ontology: {premise}"
+    remedy = "Correct the data or the ontology."
     return Problem(what, place, remedy, Severity.WARNING)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
-from graphmatch.enrichment import EnrichedPublication, Enricher, incomplete
+from graphmatch.enrichment import EnrichedPublication, Enricher, contradictory, incomplete
 from semantic import html
 from semantic.errors import OnProblem, Place, Problem, Severity, plural, require_frames
 from semantic.publication import Publication
@@ -600,6 +600,7 @@ def report_of(
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
+    problems += tuple(contradictory(Place(publication), one) for one in found.contradictions)
     matches = CoreMatches(publication, found, core, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, undecided, calls, origin)

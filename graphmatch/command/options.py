@@ -306,8 +306,10 @@ class EngineOptions:
     panel: ClassVar = "Engine"
     files: list[Path] | None = option(None, f"{_FILES}; repeatable.", "--ontology", "-o")
     ontology_options: OntologyOptions = field(default_factory=OntologyOptions)
-    entailment: Literal["rdfs", "none"] = option(
-        "rdfs", "rdfs: apply the rules of the ontology; none: match publications as they are."
+    entailment: Literal["rdfs", "owl-rl", "none"] = option(
+        "rdfs",
+        "rdfs: apply RDFS and SKOS to publications; owl-rl: OWL 2 RL, too; none: match them as they "
+        "are.",
     )
     annotate: bool = option(True, "Search feed items for the ontology's labels.")
     stem: bool = option(True, "Also find plurals, cases and parts of German compounds.")

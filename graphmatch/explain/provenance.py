@@ -48,7 +48,7 @@ class Provenance:
         self.language = language
         self._origins = enriched.origins
         self._mapped = enriched.mapped
-        self._known = ontology if enricher.rdfs else Ontology()
+        self._known = ontology if enricher.has_rules else Ontology()
         root = self._known.root
         self._rooted = {
             (root(s), root(p), root(o)): (s, p, o) for s, p, o in enriched.stated.triples

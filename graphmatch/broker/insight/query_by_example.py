@@ -244,7 +244,7 @@ def generalisations(engine: Engine, fact: Fact) -> list[Fact]:
     >>> [step.value.value for step in generalisations(engine, Fact((TYPE,), laptop, Sort.TYPE))]
     ['http://e/Laptop', 'http://e/Computer']
     """
-    ontology, has_rules = engine.ontology, engine.entailment is Entailment.RDFS
+    ontology, has_rules = engine.ontology, engine.entailment is not Entailment.NONE
     steps = [fact]
     if isinstance(fact.value, NamedNode):
         tree = ontology.classes if fact.path[-1] == TYPE else ontology.concepts

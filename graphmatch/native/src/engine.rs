@@ -31,6 +31,7 @@ use crate::subscriptions::{
     Subscriptions, UNINDEXED,
 };
 use crate::templates::{TemplateCache, Templates};
+use crate::triples::Triple;
 use crate::writer::filled;
 use hashbrown::HashMap;
 use oxrdf::Term;
@@ -128,10 +129,18 @@ pub struct MatchResult {
     pub undecided: Vec<(Number, Vec<String>, bool)>,
     /// Whether triples are missing because more follows from the publication than the limits allow.
     pub is_truncated: bool,
+    /// The contradictions that rules found: each rule with its last premise.
+    pub contradictions: Vec<String>,
     /// The counters of the index.
     pub counters: Counters,
     /// Number of subscriptions that were evaluated.
     pub evaluated: usize,
+}
+
+/// Writes the contradictions that rules found.
+pub fn contradictions(found: &[(&'static str, Triple)], terms: Terms) -> Vec<String> {
+    let text = |id: Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
+    found.iter().map(|(rule, triple)| format!("{} ({rule})", triple.map(text).join(" "))).collect()
 }
 
 /// The effects of a change of the ontology.
@@ -689,7 +698,12 @@ impl Engine {
         worker.rows.patterns.begin(worker.budget);
         worker.find(context, &self.index);
         let is_truncated = !(worker.is_whole && progress.is_whole);
-        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, &progress.results) })
+        let contradictions = contradictions(&worker.graph.contradictions, worker.terms(context));
+        Ok(MatchResult {
+            is_truncated,
+            contradictions,
+            ..self.evaluate_candidates(worker, now, &progress.results)
+        })
     }
 
     fn evaluate_candidates(

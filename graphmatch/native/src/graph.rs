@@ -11,6 +11,7 @@
 use crate::dictionary::{ANY, Id, LOCAL};
 use crate::triples::Triple;
 use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
@@ -39,6 +40,8 @@ const MASKS: [Triple; 8] = [
 pub(crate) const ALL: usize = 7;
 /// The kinds that have chains: those of neither all triples nor a single one.
 const CHAINED: u8 = 0b0111_1110;
+/// Maximum number of contradictions that are noted.
+const MOST_CONTRADICTIONS: usize = 10;
 const SMALLEST: usize = 256;
 /// Number of cells of a table that is not kept for the next publication.
 const LARGE: usize = 1 << 16;
@@ -110,6 +113,8 @@ pub struct Graph {
     named_only: usize,
     /// The numbers of derived triples, the rules, and their premises.
     origins: Vec<(u32, &'static str, Triple)>,
+    /// The contradictions that rules found: their names, and their last premises.
+    pub contradictions: Vec<(&'static str, Triple)>,
     tagger: Tagger,
     cells: Vec<Cell>,
     used: usize,
@@ -129,6 +134,7 @@ impl Default for Graph {
             triples: Vec::new(),
             named_only: usize::MAX,
             origins: Vec::new(),
+            contradictions: Vec::new(),
             tagger: Tagger::default(),
             cells: vec![FREE; SMALLEST],
             used: 0,
@@ -152,6 +158,7 @@ impl Graph {
         self.triples.clear();
         self.named_only = usize::MAX;
         self.origins.clear();
+        self.contradictions.clear();
         self.prepared = 0;
         self.probes.clear();
     }
@@ -181,6 +188,47 @@ impl Graph {
             self.origins.push((self.triples.len() as u32 - 1, rule, premise));
         }
         is_new
+    }
+
+    /// Removes helper triples, and returns them. What was derived from one is then derived from its
+    /// premise. Those with the property `contradiction` are noted.
+    pub fn take_helpers(
+        &mut self,
+        is_helper: impl Fn(Triple) -> bool,
+        contradiction: Id,
+    ) -> Vec<Triple> {
+        if !self.triples.iter().any(|&triple| is_helper(triple)) {
+            return Vec::new();
+        }
+        let (triples, origins) = (std::mem::take(&mut self.triples), self.origins.clone());
+        self.clear();
+        let (mut helpers, mut premises) = (Vec::new(), HashMap::new());
+        let mut origins = origins.into_iter().peekable();
+        for (number, triple) in triples.into_iter().enumerate() {
+            let origin = origins.next_if(|origin| origin.0 as usize == number);
+            let is_said = origin.is_some_and(|(.., premise)| premise[1] == contradiction);
+            // An earlier triple, so it was resolved if it is a helper.
+            let origin = origin.map(|(_, rule, premise)| {
+                (rule, premises.get(&premise).copied().unwrap_or(premise))
+            });
+            if is_helper(triple) {
+                helpers.push(triple);
+                if let Some((rule, premise)) = origin {
+                    premises.insert(triple, premise);
+                    let found = &mut self.contradictions;
+                    let is_new =
+                        found.len() < MOST_CONTRADICTIONS && !found.contains(&(rule, premise));
+                    if triple[1] == contradiction && !is_said && is_new {
+                        found.push((rule, premise));
+                    }
+                }
+            } else if let Some((rule, premise)) = origin {
+                self.derive(triple, rule, premise);
+            } else {
+                self.push(triple);
+            }
+        }
+        helpers
     }
 
     /// The numbers of derived triples, the rules, and their premises.

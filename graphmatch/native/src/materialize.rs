@@ -1,16 +1,16 @@
 //! The rule engine: semi-naive evaluation of [`crate::rules`].
 //!
 //! Triples are taken one by one, the derived ones too, and each is tried as every premise. There
-//! are two ways to find the other premise:
+//! are two ways to find the other premises:
 //!
-//! * *Compiled rules.* In a publication without schema, a rule and a schema triple of the
-//!   ontology make a rule with one premise. These are compiled for a property, or for a
-//!   property with an object, when a publication has such a triple, and are cached by each thread
+//! * *Compiled rules.* In a publication without schema, a rule and triples of the ontology's schema
+//!   make a rule whose premises are only data, mostly one. These are compiled for a property, or for
+//!   a property with an object, when a publication has such a triple, and are cached by each thread
 //!   until the demand changes ([`MaterializationCache`]). A rule whose conclusion is of no use to
 //!   any subscription is left out. So a high taxonomy costs as many triples as there are ancestors
 //!   that some subscription names.
 //! * *Joins.* If a publication states or derives schema, and while the ontology is made, the other
-//!   premise is looked up among the graph's triples and those of the ontology.
+//!   premises are looked up among the graph's triples and those of the ontology.
 //!
 //! All terms above a term in a hierarchy come at once from the ontology's arrays. The
 //! pairs that only the transitivity of a graph's own hierarchy gives (n²/2 of a chain of n classes)
@@ -18,14 +18,14 @@
 //! They are not used as schema, because the links that they were made of lead as far.
 //!
 //! Cost: two look-ups in an array for a triple without conclusions; some twenty hash look-ups
-//! for one that is joined.
+//! for one that is joined, and some eighty with OWL 2 RL.
 
 use crate::branch::Node;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
 use crate::graph::Graph;
-use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, SCHEMA, TOPIC};
-use crate::rules::{Condition, bind, instance};
+use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, TOPIC};
+use crate::rules::{Bindings, Condition, Rule, VARIABLES, bind, instance, solve};
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
@@ -40,12 +40,21 @@ const NO_RULE: usize = usize::MAX;
 pub struct MaterializationCache {
     stamp: (u64, u64, u64),
     size: usize,
-    /// By a property, with [`ANY`] or with an object, and the rule that is left out: rules with the
-    /// second terms of their schema triples, whose first terms are known.
-    compiled: HashMap<[Id; 3], Vec<(usize, Id)>>,
+    /// By a property, with [`ANY`] or with an object, and the rule that is left out.
+    compiled: HashMap<[Id; 3], Vec<Compiled>>,
     /// The demanded classes of a pair of a property and a class: the class itself and its
     /// superclasses.
     pub(crate) wanted: HashMap<(Id, Id), Box<[Id]>>,
+}
+
+/// A rule whose premises of schema the ontology satisfies.
+#[derive(Clone, Copy)]
+pub(crate) struct Compiled {
+    rule: usize,
+    /// The number of the premise that a triple with the property, or the property and object, is.
+    premise: usize,
+    /// The terms of the schema.
+    bindings: Bindings,
 }
 
 impl MaterializationCache {
@@ -61,7 +70,7 @@ impl MaterializationCache {
     }
 
     /// The rules for a property with [`ANY`], or with an object, without one rule.
-    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[(usize, Id)] {
+    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[Compiled] {
         self.compiled.entry([key[0], key[1], omitted as Id]).or_insert_with(|| {
             let rules = compiler.compile(key, omitted);
             self.size += rules.len() + 8;
@@ -84,7 +93,9 @@ impl Compiler<'_> {
     pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) -> bool {
         let (complete, most) =
             (vec![NO_RULE; graph.triples.len()], graph.triples.len().saturating_add(most));
-        let mut one = Materializer { compiler: self, joins: None, complete, found: Vec::new() };
+        let index = self.ontology.schema.is_owl_rl.then(|| Index::of(&graph.triples));
+        let mut one =
+            Materializer { compiler: self, index, joins: None, complete, found: Vec::new() };
         one.run(graph, most, cache);
         graph.triples.len() < most
     }
@@ -102,7 +113,8 @@ impl Compiler<'_> {
         is_named
             || object == ANY && demand.asks_for(property)
             || self.is_read(property)
-            || ontology.flags(property) & SCHEMA != 0
+            || ontology.is_schema([ANY, property, object])
+            || property == ontology.schema.vocabulary.contradiction
             || property == ontology.schema.vocabulary.type_
                 && asked.has_classes()
                 && (object == ANY || is_class_asked(object))
@@ -114,53 +126,61 @@ impl Compiler<'_> {
             || self.ontology.is_step(property, self.terms, &self.demand.attribute_paths)
     }
 
-    /// Calls a function with each compiled rule for a property and an object, its conclusion and
-    /// whether it depends on the object. A hierarchy is gone up to the top, or one step. One rule is
-    /// left out: where a hierarchy gave all that is above a term, to go up from each again would
-    /// cost the square of its height.
+    /// Calls a function with each compiled rule for a property and an object, the property and the
+    /// object of its conclusion, and whether it depends on the object. A hierarchy is gone up to the
+    /// top, or one step. One rule is left out: where a hierarchy gave all that is above a term, to go
+    /// up from each again would cost the square of its height.
     fn each_rule(
         &self,
         [property, object]: [Id; 2],
         is_one_step: bool,
         omitted: usize,
-        mut call: impl FnMut((usize, Id), [Id; 2], bool),
+        mut call: impl FnMut(Compiled, [Id; 2], bool),
     ) {
-        let ontology = self.ontology;
+        let Self { ontology, terms, .. } = *self;
         let has_property_rules = ontology.flags(property) & LEADS != 0;
-        let has_object_rules =
-            object != ANY && ontology.flags(object) & (CLASS | TOPIC | LEADS) != 0;
+        // In OWL 2 RL, a property with any object may lead to what it has with one of them.
+        let has_object_rules = if object == ANY {
+            is_one_step && ontology.schema.is_owl_rl
+        } else {
+            ontology.flags(object) & (CLASS | TOPIC | LEADS) != 0 || is_value(ontology, object)
+        };
+        let look = |_, key| schema(ontology, key, is_one_step, terms);
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
-            let Some(data) = rule.data.filter(|_| number != omitted) else { continue };
-            let is_of_object = data[2] == rule.schema[0];
             let is_out = match rule.condition {
-                Condition::None | Condition::Transitive(_) => false,
-                Condition::Unreserved => is_reserved(property, self.terms),
+                Condition::Unreserved => is_reserved(property, terms),
                 Condition::InPublication => true,
+                _ => false,
             };
-            let mut bindings = [ANY; 4];
-            if is_out
-                || !(if is_of_object { has_object_rules } else { has_property_rules })
-                || !bind(data, [ANY, property, object], &mut bindings)
-            {
+            if is_out || number == omitted {
                 continue;
             }
-            let schema = instance(rule.schema, &bindings);
-            let unknown = rule.unknown();
-            ontology.each_schema_term(schema, is_one_step, self.terms, |term| {
-                bindings[unknown] = term;
-                let [_, property, object] = instance(rule.conclusion, &bindings);
-                if is_one_step || self.terms.kind(property) == Kind::Iri {
-                    call((number, term), [property, object], is_of_object);
+            for premise in rule.schema..rule.premises.len() {
+                let reads_object = rule.reads_object(premise);
+                let triple = [ANY, property, if reads_object { object } else { ANY }];
+                let mut bindings = [ANY; VARIABLES];
+                if !(if reads_object { has_object_rules } else { has_property_rules })
+                    || !bind(rule.premises[premise], triple, &mut bindings)
+                {
+                    continue;
                 }
-            });
+                let left = (1 << rule.schema) - 1;
+                solve(rule, left, &bindings, false, &look, &mut |bindings, _| {
+                    let [_, property, object] = instance(rule.conclusion, bindings);
+                    if is_one_step || is_property(rule, property, terms) {
+                        let compiled = Compiled { rule: number, premise, bindings: *bindings };
+                        call(compiled, [property, object], reads_object);
+                    }
+                });
+            }
         }
     }
 
     /// Compiles the rules that are of use for a property, or for a property with an object.
-    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Vec<(usize, Id)> {
+    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Vec<Compiled> {
         let mut found = Vec::new();
-        self.each_rule([property, object], false, omitted, |compiled, conclusion, is_of_object| {
-            if is_of_object == (object != ANY) && self.is_useful(conclusion, compiled.0) {
+        self.each_rule([property, object], false, omitted, |compiled, conclusion, reads_object| {
+            if reads_object == (object != ANY) && self.is_useful(conclusion, compiled.rule) {
                 found.push(compiled);
             }
         });
@@ -189,20 +209,60 @@ impl Compiler<'_> {
     }
 }
 
-/// Indexes a triple by its terms, one by one, and by those that joins ask for.
-fn index(triples: &mut HashMap<Triple, Vec<Triple>>, triple: Triple) {
-    let [s, p, o] = triple;
-    for key in [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o]] {
-        triples.entry(key).or_default().push(triple);
+/// Whether an object may be a number of a restriction, which has no flags.
+fn is_value(ontology: &Ontology, object: Id) -> bool {
+    ontology.schema.is_owl_rl && inline::is_inline(object)
+}
+
+/// Whether a term can be the property of a rule's conclusion.
+fn is_property(rule: &Rule, term: Id, terms: Terms) -> bool {
+    rule.has_list || terms.kind(term) == Kind::Iri
+}
+
+type Found<'a> = Box<dyn Iterator<Item = (Triple, bool)> + 'a>;
+
+/// The triples of the ontology's schema that a premise can be.
+fn schema<'a>(
+    ontology: &'a Ontology,
+    key: Triple,
+    is_one_step: bool,
+    terms: Terms<'a>,
+) -> Found<'a> {
+    Box::new(ontology.schema_triples(key, is_one_step, terms).map(|triple| (triple, false)))
+}
+
+/// Triples by their terms, one by one, by those that joins ask for, and by all.
+#[derive(Default)]
+struct Index(HashMap<Triple, Vec<Triple>>);
+
+impl Index {
+    fn of(triples: &[Triple]) -> Self {
+        let mut index = Self::default();
+        triples.iter().for_each(|&triple| index.push(triple));
+        index
+    }
+
+    fn push(&mut self, triple: Triple) {
+        let [s, p, o] = triple;
+        let keys = [[s, ANY, ANY], [ANY, p, ANY], [ANY, ANY, o], [s, p, ANY], [ANY, p, o], triple];
+        for key in keys {
+            self.0.entry(key).or_default().push(triple);
+        }
+    }
+
+    /// The triples with some terms, and perhaps others.
+    fn matching(&self, key: Triple) -> impl Iterator<Item = (Triple, bool)> + '_ {
+        let [s, p, _] = key;
+        let key = if s != ANY && p == ANY { [s, ANY, ANY] } else { key };
+        self.0.get(&key).into_iter().flatten().map(|&triple| (triple, true))
     }
 }
 
-/// A graph with schema, by the terms of its triples.
+/// A graph with schema.
 #[derive(Default)]
 struct Joins {
-    data: HashMap<Triple, Vec<Triple>>,
     /// The triples of schema, without pairs.
-    schema: HashMap<Triple, Vec<Triple>>,
+    schema: Index,
     /// The `owl:sameAs` triples of the schema.
     same: HashSet<Triple>,
     /// Whether only transitivity gave a triple, by its number.
@@ -214,6 +274,8 @@ struct Joins {
 /// Derives triples from one graph.
 struct Materializer<'a> {
     compiler: Compiler<'a>,
+    /// The graph's triples, if rules have several premises of data or there is schema.
+    index: Option<Index>,
     joins: Option<Joins>,
     /// By the number of a triple: the rule whose conclusions were all derived with it.
     complete: Vec<usize>,
@@ -239,6 +301,9 @@ impl Materializer<'_> {
                 let name = ontology.schema.rules.get(rule).map_or("name", |rule| rule.name);
                 if graph.triples.len() < most && graph.derive(triple, name, premise) {
                     self.complete.push(if is_complete { rule } else { NO_RULE });
+                    if let Some(index) = &mut self.index {
+                        index.push(triple);
+                    }
                     if let Some(joins) = &mut self.joins {
                         joins.push(triple, is_pair, ontology, terms);
                     }
@@ -252,10 +317,10 @@ impl Materializer<'_> {
     /// them, or to derive the pairs of a hierarchy.
     fn begins_again(&mut self, triple: Triple, graph: &Graph) -> bool {
         let Compiler { ontology, terms, demand } = self.compiler;
-        if ontology.flags(triple[1]) & SCHEMA == 0 {
+        let v = &ontology.schema.vocabulary;
+        if !ontology.is_schema(triple) || [v.first, v.rest].contains(&triple[1]) {
             return false;
         }
-        let v = &ontology.schema.vocabulary;
         let is_first = self.joins.is_none();
         let joins = self.joins.get_or_insert_default();
         let before = joins.wanted;
@@ -267,13 +332,15 @@ impl Materializer<'_> {
                 *wanted |= demand.asks_for(hierarchy) || self.compiler.is_read(hierarchy);
                 // The links of a hierarchy give all conclusions of domains and ranges.
                 let key = [hierarchy, ANY];
-                self.compiler.each_rule(key, true, NO_RULE, |(rule, _), _, _| {
-                    let property = ontology.schema.rules[rule].conclusion[1];
+                self.compiler.each_rule(key, true, NO_RULE, |compiled, _, _| {
+                    let property = ontology.schema.rules[compiled.rule].conclusion[1];
                     *wanted |= matches!(property, Node::Variable(_));
                 });
             }
         }
         if is_first {
+            joins.wanted[1] |= ontology.schema.is_owl_rl;
+            self.index.get_or_insert_with(|| Index::of(&graph.triples));
             graph.triples.iter().for_each(|&triple| joins.push(triple, false, ontology, terms));
             self.complete.fill(NO_RULE);
         }
@@ -291,17 +358,30 @@ impl Materializer<'_> {
         let compiler = self.compiler;
         let Compiler { ontology, terms, demand } = compiler;
         let [_, property, object] = triple;
-        let mut apply = |&(number, term): &(usize, Id)| {
-            let rule = &ontology.schema.rules[number];
-            let Some(data) = rule.data else { return };
-            let mut bindings = [ANY; 4];
-            bind(data, triple, &mut bindings);
-            bindings[rule.unknown()] = term;
-            let following = instance(rule.conclusion, &bindings);
-            if following[0] == triple[0] || is_resource(following[0], terms) {
-                let is_pair = matches!(rule.condition, Condition::Transitive(_));
-                let is_complete = rule.is_hierarchical(&ontology.schema.vocabulary);
-                self.found.push((following, number, triple, is_pair, is_complete));
+        let Self { index, found, .. } = self;
+        let look = |_, key| data(ontology, index.as_ref(), key);
+        let mut apply = |compiled: &Compiled| {
+            let rule = &ontology.schema.rules[compiled.rule];
+            let mut bindings = compiled.bindings;
+            if !bind(rule.premises[compiled.premise], triple, &mut bindings) {
+                return;
+            }
+            let is_complete = rule.is_hierarchical(&ontology.schema.vocabulary);
+            let mut conclude = |bindings: &Bindings, _| {
+                let following = instance(rule.conclusion, bindings);
+                let is_triple = following[0] == triple[0] || is_resource(following[0], terms);
+                if is_triple
+                    && (rule.condition != Condition::Distinct || following[0] != following[2])
+                {
+                    let is_pair = matches!(rule.condition, Condition::Transitive(_));
+                    found.push((following, compiled.rule, triple, is_pair, is_complete));
+                }
+            };
+            let left = (1 << rule.premises.len()) - (1 << rule.schema) & !(1 << compiled.premise);
+            if left == 0 {
+                conclude(&bindings, false);
+            } else {
+                solve(rule, left, &bindings, false, &look, &mut conclude);
             }
         };
         if let Some(joins) = &self.joins {
@@ -310,7 +390,7 @@ impl Materializer<'_> {
                 _ => true,
             };
             compiler.each_rule([property, object], false, complete, |compiled, _, _| {
-                if wanted(compiled.0) {
+                if wanted(compiled.rule) {
                     apply(&compiled);
                 }
             });
@@ -320,7 +400,7 @@ impl Materializer<'_> {
         if known & LEADS != 0 {
             cache.rules(&compiler, [property, ANY], complete).iter().for_each(&mut apply);
         }
-        if ontology.flags(object) & (CLASS | TOPIC) == 0 {
+        if ontology.flags(object) & (CLASS | TOPIC) == 0 && !is_value(ontology, object) {
             return;
         }
         if known & OWN != 0 || demand.has_property(property) {
@@ -343,72 +423,78 @@ impl Materializer<'_> {
         }
     }
 
-    /// Joins a triple, as each premise of each rule, with those of the graph. As schema it is joined
-    /// with the ontology's triples, too.
+    /// Joins a triple, as each premise of each rule, with the graph's triples and the ontology's.
+    /// Rules whose schema is all in the ontology are left to [`Self::apply_compiled`].
     fn join(&mut self, triple: Triple, number: usize) {
         let Compiler { ontology, terms, .. } = self.compiler;
-        let Some(joins) = &self.joins else { return };
+        let Self { joins: Some(joins), index: Some(index), found, .. } = self else { return };
         let v = &ontology.schema.vocabulary;
-        let is_link = !joins.is_pair[number] && terms.kind(triple[2]) != Kind::Literal;
+        let is_link = !joins.is_pair[number] && ontology.is_premise(triple, terms);
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
             if matches!(rule.condition, Condition::Transitive(place) if !joins.wanted[place]) {
                 continue;
             }
-            let mut conclude = |bindings: &[Id; 4], premise: Triple, is_own: bool| {
-                let triple = instance(rule.conclusion, bindings);
-                let is_triple = is_resource(triple[0], terms) && terms.kind(triple[1]) == Kind::Iri;
-                let (applies, is_pair) = match rule.condition {
-                    Condition::None => (true, false),
-                    Condition::Transitive(_) => (true, true),
-                    Condition::Unreserved => (!is_reserved(bindings[3], terms), false),
-                    Condition::InPublication => (
-                        rule.data.is_none() || bindings[0] != bindings[1],
-                        is_own && triple[1] == v.same_as,
-                    ),
-                };
-                if is_triple && applies {
-                    self.found.push((triple, number, premise, is_pair, false));
+            let in_publication = rule.condition == Condition::InPublication;
+            let look = |premise: usize, key| -> Found {
+                if premise >= rule.schema {
+                    return data(ontology, Some(index), key);
                 }
+                let known = (!in_publication && ontology.is_known(key))
+                    .then(|| schema(ontology, key, false, terms));
+                Box::new(joins.schema.matching(key).chain(known.into_iter().flatten()))
             };
-            let mut bindings = [ANY; 4];
-            if is_link && bind(rule.schema, triple, &mut bindings) {
-                let Some(data) = rule.data else {
-                    conclude(&bindings, triple, false);
+            for premise in 0..rule.premises.len() {
+                let mut bindings = [ANY; VARIABLES];
+                let is_schema = premise < rule.schema;
+                if is_schema && !is_link || !bind(rule.premises[premise], triple, &mut bindings) {
                     continue;
-                };
-                let key = instance(data, &bindings);
-                let known = ontology.is_known(key).then(|| ontology.matching(key));
-                let own = joins.data.get(&key).into_iter().flatten().map(|&other| (other, true));
-                for (other, is_own) in own.chain(known.into_iter().flatten().map(|t| (t, false))) {
-                    let mut bindings = bindings;
-                    if bind(data, other, &mut bindings) {
-                        conclude(&bindings, if is_own { other } else { triple }, is_own);
-                    }
                 }
-            }
-            let mut bindings = [ANY; 4];
-            if rule.data.is_some_and(|data| bind(data, triple, &mut bindings)) {
-                let key = instance(rule.schema, &bindings);
-                for &other in joins.schema.get(&key).into_iter().flatten() {
-                    let mut bindings = bindings;
-                    if bind(rule.schema, other, &mut bindings) {
-                        conclude(&bindings, triple, true);
+                let left = ((1 << rule.premises.len()) - 1) & !(1 << premise);
+                solve(rule, left, &bindings, false, &look, &mut |bindings, is_own| {
+                    let is_compiled = !is_schema && rule.schema > 0 && !is_own;
+                    let following = instance(rule.conclusion, bindings);
+                    let [s, p, o] = following;
+                    let (applies, is_pair) = match rule.condition {
+                        Condition::None => (true, false),
+                        Condition::Distinct => (s != o, false),
+                        Condition::Transitive(_) => (true, true),
+                        Condition::Unreserved => {
+                            (!is_reserved(instance(rule.data()[0], bindings)[1], terms), false)
+                        }
+                        Condition::InPublication => (
+                            rule.data().is_empty() || bindings[0] != bindings[1],
+                            is_own && p == v.same_as,
+                        ),
+                    };
+                    let is_triple = is_resource(s, terms) && is_property(rule, p, terms);
+                    if is_compiled || !applies || !is_triple {
+                        return;
                     }
-                }
+                    let own = |&pattern| Some(instance(pattern, bindings));
+                    let is_its_own = |one: &Triple| index.0.contains_key(one);
+                    let stated = rule.data().iter().filter_map(own).find(is_its_own);
+                    let premise = if is_schema { stated.unwrap_or(triple) } else { triple };
+                    found.push((following, number, premise, is_pair, false));
+                });
             }
         }
     }
 }
 
+/// The triples of a graph and of the ontology that a premise of data can be.
+fn data<'a>(ontology: &'a Ontology, index: Option<&'a Index>, key: Triple) -> Found<'a> {
+    let known = ontology.is_known(key).then(|| ontology.with_helpers(key));
+    let known = known.into_iter().flatten().map(|triple| (triple, false));
+    Box::new(index.into_iter().flat_map(move |index| index.matching(key)).chain(known))
+}
+
 impl Joins {
     fn push(&mut self, triple: Triple, is_pair: bool, ontology: &Ontology, terms: Terms) {
-        let is_schema = ontology.flags(triple[1]) & SCHEMA != 0;
         let [s, p, o] = triple;
         // Symmetry gives this triple too, and would not find it new.
         let is_pair = is_pair && !self.same.contains(&[o, p, s]);
-        index(&mut self.data, triple);
-        if is_schema && !is_pair && terms.kind(o) != Kind::Literal {
-            index(&mut self.schema, triple);
+        if ontology.is_schema(triple) && !is_pair && ontology.is_premise(triple, terms) {
+            self.schema.push(triple);
             if p == ontology.schema.vocabulary.same_as {
                 self.same.insert(triple);
             }
@@ -429,6 +515,14 @@ impl Ontology {
         most: usize,
     ) -> bool {
         cache.refresh(self, demand);
-        !self.entailment || Compiler { ontology: self, terms, demand }.derive(graph, cache, most)
+        if !self.entailment {
+            return true;
+        }
+        let is_whole = Compiler { ontology: self, terms, demand }.derive(graph, cache, most);
+        if self.schema.is_owl_rl {
+            let v = &self.schema.vocabulary;
+            graph.take_helpers(|triple| v.is_helper(triple, terms), v.contradiction);
+        }
+        is_whole
     }
 }

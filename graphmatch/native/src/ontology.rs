@@ -80,6 +80,11 @@ pub struct Ontology {
     /// See [`build::OntologyInput::folding`].
     folding: Option<(bool, bool)>,
     background: Sorted,
+    /// The triples of the closure that only rules see.
+    helpers: Sorted,
+    /// The contradictions in the ontology itself: rules with their last premises.
+    #[serde(skip)]
+    pub contradictions: Vec<(&'static str, Triple)>,
     /// The is-a links that are stated, of all kinds.
     pub(crate) links: Hierarchy,
     called: HashMap<Box<str>, Vec<Id>>,
@@ -191,25 +196,43 @@ impl Ontology {
         self.schema.hierarchy(property).filter(|_| self.entailment)
     }
 
-    /// Calls a function with each term that the ontology's schema has in the place of [`ANY`] in a
-    /// key. A hierarchy is gone up to the top, or one step.
-    pub(crate) fn each_schema_term(
-        &self,
+    /// Whether a triple, of which the subject does not matter, is schema.
+    pub(crate) fn is_schema(&self, [_, property, object]: Triple) -> bool {
+        let schema = if property == self.schema.vocabulary.type_ { object } else { property };
+        self.flags(schema) & SCHEMA != 0
+    }
+
+    /// Whether a triple of schema can be a premise: whether its object is a literal only if that is
+    /// a value.
+    pub(crate) fn is_premise(&self, [_, property, object]: Triple, terms: Terms) -> bool {
+        terms.kind(object) != Kind::Literal
+            || self.schema.vocabulary.of_values().contains(&property)
+    }
+
+    /// The triples of the ontology's schema with a key. From a term, a hierarchy is gone up to the
+    /// top, or one step.
+    pub(crate) fn schema_triples<'a>(
+        &'a self,
         key: Triple,
         is_one_step: bool,
-        terms: Terms,
-        call: impl FnMut(Id),
-    ) {
-        let [s, p, _] = key;
-        match self.pairs_of(p) {
-            Some(hierarchy) if is_one_step => hierarchy.parents(s).for_each(call),
-            Some(hierarchy) => hierarchy.ancestors(s).iter().copied().for_each(call),
-            None => {
-                let triples = self.background.matching(key);
-                let triples = triples.filter(|triple| terms.kind(triple[2]) != Kind::Literal);
-                triples.map(|triple| if s == ANY { triple[0] } else { triple[2] }).for_each(call);
-            }
-        }
+        terms: Terms<'a>,
+    ) -> impl Iterator<Item = Triple> + 'a {
+        let [s, p, o] = key;
+        let hierarchy = self.pairs_of(p).filter(|_| s != ANY && o == ANY);
+        let above: Vec<Id> = match hierarchy {
+            Some(hierarchy) if is_one_step => hierarchy.parents(s).collect(),
+            Some(hierarchy) => hierarchy.ancestors(s).into_owned(),
+            None => Vec::new(),
+        };
+        let others = hierarchy.is_none().then(|| self.with_helpers(key));
+        let others = others.into_iter().flatten();
+        let others = others.filter(move |&triple| self.is_premise(triple, terms));
+        above.into_iter().map(move |above| [s, p, above]).chain(others)
+    }
+
+    /// The triples of the ontology's closure with some terms, for rules.
+    pub(crate) fn with_helpers(&self, key: Triple) -> impl Iterator<Item = Triple> + '_ {
+        self.matching(key).chain(self.helpers.matching(key))
     }
 
     /// Whether the ontology may have triples with a key.

@@ -379,9 +379,10 @@ fn rules_against_a_fixpoint() {
             naive_names.entry(text).or_default().push(term);
         }
         let v = ontology.schema.vocabulary;
-        let rules = rules(&v);
-        let is_schema =
-            |property| rules.iter().any(|rule: &Rule| rule.schema[1] == Node::Constant(property));
+        let rules = rules(&v, false);
+        let is_schema = |property| {
+            rules.iter().any(|rule: &Rule| rule.premises[0][1] == Node::Constant(property))
+        };
         let naive = Naive { v, terms: known.terms(), names: naive_names };
         let background = naive.saturate(stated.iter().copied().collect(), None);
 

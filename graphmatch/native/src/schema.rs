@@ -8,31 +8,33 @@ use serde::{Deserialize, Serialize};
 
 /// An ontology's schema.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(from = "(Vocabulary, [Hierarchy; 3])")]
+#[serde(from = "(Vocabulary, bool, [Hierarchy; 3])")]
 pub struct Schema {
     /// The terms that rules know.
     pub vocabulary: Vocabulary,
+    /// Whether the rules are those of OWL 2 RL, and not only those of RDFS.
+    pub is_owl_rl: bool,
     #[serde(skip)]
     pub rules: Vec<Rule>,
     /// The classes, the properties and the concepts of SKOS: see [`Vocabulary::hierarchies`].
     pub hierarchies: [Hierarchy; 3],
 }
 
-impl From<(Vocabulary, [Hierarchy; 3])> for Schema {
-    fn from((vocabulary, hierarchies): (Vocabulary, [Hierarchy; 3])) -> Self {
-        Self { rules: rules(&vocabulary), vocabulary, hierarchies }
+impl From<(Vocabulary, bool, [Hierarchy; 3])> for Schema {
+    fn from((vocabulary, is_owl_rl, hierarchies): (Vocabulary, bool, [Hierarchy; 3])) -> Self {
+        Self { rules: rules(&vocabulary, is_owl_rl), vocabulary, is_owl_rl, hierarchies }
     }
 }
 
 impl Schema {
     /// Compiles the schema of an ontology with all derived triples.
-    pub fn new(vocabulary: Vocabulary, closure: &[Triple], terms: Terms) -> Self {
+    pub fn new(vocabulary: Vocabulary, is_owl_rl: bool, closure: &[Triple], terms: Terms) -> Self {
         let hierarchy = |property| {
             let triples = closure.iter().filter(|&&[_, p, _]| p == property);
             let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
             Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
         };
-        (vocabulary, vocabulary.hierarchies().map(hierarchy)).into()
+        (vocabulary, is_owl_rl, vocabulary.hierarchies().map(hierarchy)).into()
     }
 
     /// The hierarchy that a property makes, if it makes one.

@@ -22,6 +22,8 @@ const ONTOLOGY_TRIPLES: usize = 50_000_000;
 pub struct OntologyInput<'a> {
     /// The ontology's triples with root terms, and those that `gm:Taxonomy` and units add.
     pub triples: &'a [Triple],
+    /// Whether the rules are those of OWL 2 RL.
+    pub owl_rl: bool,
     /// Without entailment: the triples as they are stated, for queries to be asked of.
     pub plain: Option<&'a [Triple]>,
     /// Terms that have another root, with this root: IRIs, and texts as literals without a
@@ -94,28 +96,40 @@ impl Ontology {
         ontology.note_names(stated.roots, stated.names, terms);
         let mut closure = Graph::default();
         stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
-        ontology.schema = Schema::new(vocabulary, &[], terms);
+        ontology.schema = Schema::new(vocabulary, stated.owl_rl, &[], terms);
         for rule in &ontology.schema.rules {
-            if let Node::Constant(property) = rule.schema[1] {
-                note(&mut ontology.flags, property, SCHEMA | LEADS);
+            for &[_, property, object] in &rule.premises[..rule.schema] {
+                let type_ = Node::Constant(vocabulary.type_);
+                if let Node::Constant(term) = if property == type_ { object } else { property } {
+                    note(&mut ontology.flags, term, SCHEMA | LEADS);
+                }
             }
         }
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
         compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
+        let is_helper = |triple| vocabulary.is_helper(triple, terms);
+        ontology.helpers = Sorted::new(closure.take_helpers(is_helper, vocabulary.contradiction));
+        ontology.contradictions = std::mem::take(&mut closure.contradictions);
         let closure = closure.triples;
-        ontology.schema = Schema::new(vocabulary, &closure, terms);
+        ontology.schema = Schema::new(vocabulary, stated.owl_rl, &closure, terms);
         ontology.note_links(stated.triples, terms);
         ontology.note_schema(&closure, terms);
         ontology.note_properties(terms);
+        if stated.owl_rl {
+            for id in ontology.mentioned.clone() {
+                ontology.note(id, LEADS | CLASS);
+            }
+        }
         for &(term, steps) in stated.steps {
             ontology.note(term, steps & PUBLIC);
         }
         if ontology.entailment {
             let Self { roots, names, schema, .. } = &ontology;
-            let has_rules =
-                !names.is_empty() || schema.hierarchies.iter().any(|one| !one.is_empty());
+            let has_rules = stated.owl_rl
+                || !names.is_empty()
+                || schema.hierarchies.iter().any(|one| !one.is_empty());
             ontology.always |= if roots.is_empty() { 0 } else { ROOTS };
             ontology.always |= if has_rules { RULES } else { 0 };
         }

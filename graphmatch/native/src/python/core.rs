@@ -15,7 +15,7 @@ use super::{
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
-use crate::engine::{Change, Engine, Saved, SubscribeError};
+use crate::engine::{Change, Engine, Saved, SubscribeError, contradictions};
 use crate::events::{Attribute, Cells, Statements};
 use crate::fault::Fault;
 use crate::functions::Moment;
@@ -147,6 +147,7 @@ pub(super) struct RowPlan {
 #[pyo3(from_item_all)]
 pub(super) struct OntologyRows {
     triples: Vec<[PyBackedStr; 3]>,
+    owl_rl: bool,
     plain: Option<Vec<[PyBackedStr; 3]>>,
     roots: Vec<(PyBackedStr, PyBackedStr)>,
     names: Vec<(PyBackedStr, PyBackedStr)>,
@@ -553,7 +554,7 @@ impl Core {
         enricher: Py<PyAny>,
         stated: OntologyRows,
     ) -> (usize, usize, Vec<String>, Vec<String>) {
-        let OntologyRows { always, folding, everything, .. } = stated;
+        let OntologyRows { always, folding, everything, owl_rl, .. } = stated;
         let change: Change = py.detach(|| {
             let mut ids = Vec::new();
             let (triples, plain, roots, names, called, steps) = self.shared.change(|guarded| {
@@ -578,6 +579,7 @@ impl Core {
                 stated.prefixes.iter().map(|(name, iri)| (&**name, &**iri)).collect();
             let input = OntologyInput {
                 triples: &triples,
+                owl_rl,
                 plain: plain.as_deref(),
                 roots: &roots,
                 names: &names,
@@ -602,6 +604,16 @@ impl Core {
             })
         });
         (change.triples, change.names, change.reindexed, change.python)
+    }
+
+    /// Returns the contradictions that the rules find in the ontology itself.
+    fn contradictions(&self, py: Python<'_>) -> Vec<String> {
+        self.read(py, |engine| {
+            let context = engine.context();
+            let local = LocalTerms::default();
+            let terms = Terms { dictionary: context.dictionary, local: &local };
+            contradictions(&context.ontology.contradictions, terms)
+        })
     }
 
     /// Takes the labels of the ontology of a version; of another version nothing is taken.

@@ -165,6 +165,9 @@ pub(crate) struct Report {
     /// Whether triples are missing because more follows from the publication than the limits allow.
     #[pyo3(get)]
     is_truncated: bool,
+    /// The contradictions that rules found: each the last premise and the rule.
+    #[pyo3(get)]
+    contradictions: Vec<String>,
 }
 
 impl Report {
@@ -413,7 +416,15 @@ pub(super) fn report(
     now: Moment,
 ) -> Report {
     let MatchResult {
-        found, answers, failed, is_truncated, counters, evaluated, undecided, ..
+        found,
+        answers,
+        failed,
+        is_truncated,
+        contradictions,
+        counters,
+        evaluated,
+        undecided,
+        ..
     } = matched;
     let (stated, shown) = (progress.stated, worker.graph.stated());
     let progress = Progress { shown, ..progress };
@@ -444,5 +455,6 @@ pub(super) fn report(
         failed,
         undecided,
         is_truncated,
+        contradictions,
     }
 }
