@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_h
 import typer
 from typer.core import TyperCommand
 
-_FILES = "RDF files, .csv synonyms, .rq mapping functions"
+_FILES = "RDF files, .csv topics or synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ANNOTATED: Any = Annotated
 _EXTRAS = {
@@ -265,7 +265,6 @@ class OntologyOptions:
     )
     nfkc: bool = option(False, "Accept synonyms in any Unicode form (NFKC).")
     casefold: bool = option(False, "Ignore case in synonyms.")
-    label_synonyms: bool = option(False, "Treat the labels of a SKOS concept as synonyms.")
     cache: Path | None = option(
         None, "Folder for cached inferences; default the user's cache.", metavar="FOLDER"
     )

@@ -284,9 +284,7 @@ def load(
         reason=ontology_options.reason,
         cache=False if ontology_options.no_cache else ontology_options.cache,
         taxonomies=tuple(ontology_options.taxonomy or ()),
-        synonyms=SynonymOptions(
-            ontology_options.nfkc, ontology_options.casefold, ontology_options.label_synonyms
-        ),
+        synonyms=SynonymOptions(ontology_options.nfkc, ontology_options.casefold),
         on_problem=on_problem,
         on_progress=on_progress,
         limits=limits,

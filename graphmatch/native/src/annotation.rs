@@ -44,6 +44,10 @@ const MAX_CACHED_BYTES: usize = 64;
 const TELLING_LETTERS: usize = 3;
 /// The language of the forms of labels without a language, if that of the text is unknown.
 const DEFAULT_LANGUAGE: &str = "en";
+/// Maximum number of places of a label where a text may join or separate two words.
+const MAX_LOOSE_PIECES: usize = 4;
+/// The hyphens that a text may have between two words, join them, or have a space instead.
+const HYPHENS: [char; 4] = ['-', '\u{2010}', '\u{2011}', '\u{2013}'];
 /// The characters that a label of one character must not touch.
 const JOINTS: &str = ".-\u{2010}\u{2011}_&/\\*^$=<>|@#+";
 
@@ -54,6 +58,8 @@ pub struct Label {
     pub language: Option<Box<str>>,
     /// The N-Triples text of the concept.
     pub concept: Box<str>,
+    /// Whether it is a proper name: a text must have its initial capitals.
+    pub is_proper: bool,
 }
 
 /// How a text contains a label. Of overlapping labels the longest is found, then the one with the
@@ -306,19 +312,38 @@ struct Node {
 /// A label that ends at a node.
 struct Pattern {
     label: u32,
-    /// The spelling that a text must have; `None` if the folded words are enough.
+    /// The spelling that a text must have; `None` if the words are enough.
     exact: Option<ExactSpelling>,
-    /// The words, if they have other forms.
-    words: Option<Vec<LabelWord>>,
+    words: Vec<LabelWord>,
 }
 
 /// A word of a label.
 struct LabelWord {
-    folded: Box<str>,
+    folded: String,
     /// Whether other forms of the word match: not of one with a capital inside, such as *iPhone*.
     has_forms: bool,
-    /// Whether another form needs a capital.
-    needs_capital: bool,
+    capitals: Capitals,
+    /// Whether only spaces and hyphens may stand before it: the label may also be spelled without.
+    is_loose: bool,
+}
+
+/// The capitals that a word of a text needs to stand for a word of a label.
+#[derive(Clone, Copy)]
+enum Capitals {
+    Any,
+    /// Another form of the word needs an initial capital.
+    InitialOfForm,
+    Initial,
+    All,
+}
+
+/// A word of a label, or the digits or the other characters of one.
+struct Piece<'a> {
+    text: &'a str,
+    /// Whether it belongs to the same word as the piece before.
+    is_joined: bool,
+    /// Whether a text may join it to the piece before, or separate the two.
+    is_loose: bool,
 }
 
 /// A word of a label that a word of a text may stand for.
@@ -390,37 +415,60 @@ impl Trie {
         }
         let label_words: Vec<Cow<str>> =
             places.iter().map(|word| fold(&text[word.clone()])).collect();
+        let is_exact = !is_telling(&label_words, languages, language);
+        let has_forms = has_forms && !is_exact && self.stems.is_some();
+        let is_noun = places.len() == 1 && self.stems.as_ref().is_some_and(Stems::is_german);
+        let pieces = pieces(text, &places);
+        let has_short = pieces.len() == 1 || text.contains(|c: char| c.is_ascii_digit());
+        let loose = pieces.iter().filter(|piece| piece.is_loose).count().min(MAX_LOOSE_PIECES);
+        for spelling in 0..1 << loose {
+            let (mut own, mut joint): (Vec<LabelWord>, _) = (Vec::new(), 0);
+            for piece in &pieces {
+                let mut is_joined = piece.is_joined;
+                if piece.is_loose && joint < loose {
+                    is_joined = spelling >> joint & 1 == 1;
+                    joint += 1;
+                }
+                let mut letters = piece.text.chars();
+                let is_capital = letters.next().is_some_and(char::is_uppercase);
+                let has_forms = has_forms && !letters.any(char::is_uppercase);
+                if is_joined && let Some(word) = own.last_mut() {
+                    word.folded += &fold(piece.text);
+                    word.has_forms &= has_forms;
+                    if matches!(word.capitals, Capitals::All) {
+                        word.capitals = Capitals::Any;
+                    }
+                    continue;
+                }
+                let capitals = match is_capital {
+                    true if has_short && is_short_capitals(piece.text) => Capitals::All,
+                    true if label.is_proper => Capitals::Initial,
+                    true if is_noun || !own.is_empty() => Capitals::InitialOfForm,
+                    _ => Capitals::Any,
+                };
+                let (folded, is_loose) = (fold(piece.text).into(), piece.is_loose);
+                own.push(LabelWord { folded, has_forms, capitals, is_loose });
+            }
+            let exact = is_exact.then(|| ExactSpelling::new(text, &places, loose > 0));
+            self.insert(Pattern { label: number, exact, words: own });
+        }
+    }
+
+    fn insert(&mut self, pattern: Pattern) {
         let mut node = 0;
-        for word in &label_words {
+        for LabelWord { folded, has_forms, .. } in &pattern.words {
+            if let Some(stems) = self.stems.as_mut().filter(|_| *has_forms) {
+                stems.add(folded);
+            }
             let next = self.words.len() as u32;
-            let id = *self.words.entry_ref(&**word).or_insert(next);
+            let id = *self.words.entry_ref(&**folded).or_insert(next);
             let fresh = self.nodes.len() as u32;
             node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
             if node == fresh {
                 self.nodes.push(Node::default());
             }
         }
-        let is_exact = !is_telling(&label_words, languages, language);
-        let exact = is_exact.then(|| ExactSpelling::new(text, &places));
-        let words = match &mut self.stems {
-            Some(stems) if has_forms && !is_exact => {
-                label_words.iter().for_each(|word| stems.add(word));
-                let is_noun = stems.is_german() && places.len() == 1;
-                let words = places.iter().zip(label_words).enumerate();
-                let words = words.map(|(at, (place, folded))| {
-                    let mut letters = text[place.clone()].chars();
-                    let is_capital = letters.next().is_some_and(char::is_uppercase);
-                    LabelWord {
-                        folded: folded.into(),
-                        has_forms: !letters.any(char::is_uppercase),
-                        needs_capital: is_capital && (at > 0 || is_noun),
-                    }
-                });
-                Some(words.collect())
-            }
-            _ => None,
-        };
-        self.nodes[node as usize].patterns.push(Pattern { label: number, exact, words });
+        self.nodes[node as usize].patterns.push(pattern);
     }
 
     /// The labels in a part of a text, by position.
@@ -539,13 +587,18 @@ impl Trie {
         let whole = given[0].start..given[given.len() - 1].end;
         let mut seen = HashSet::new();
         for pattern in &self.nodes[hit.node as usize].patterns {
-            let place = match (&pattern.exact, &pattern.words) {
-                (Some(exact), _) if hit.form == LabelForm::Same => exact.place(text, &whole),
-                (None, _) if hit.form == LabelForm::Same => Some(whole.clone()),
-                (None, Some(own)) => {
-                    let mut pairs = own.iter().zip(given);
-                    pairs.all(|(own, word)| own.is_met(&text[word.clone()])).then(|| whole.clone())
-                }
+            let mut end = whole.start;
+            let mut words = pattern.words.iter().zip(given);
+            let mut is_met = || {
+                words.all(|(own, word)| {
+                    let gap = &text[end..word.start];
+                    end = word.end;
+                    own.is_met(&text[word.clone()]) && (!own.is_loose || gap.chars().all(is_gap))
+                })
+            };
+            let place = match &pattern.exact {
+                Some(exact) if hit.form == LabelForm::Same => exact.place(text, &whole),
+                None if is_met() => Some(whole.clone()),
                 _ => None,
             };
             let Some(place) = place else { continue };
@@ -557,11 +610,51 @@ impl Trie {
 }
 
 impl LabelWord {
-    /// Whether a word of a text, which has the same stem or is a compound, may stand for it.
+    /// Whether a word of a text, which is the same, has the same stem or is a compound, may stand for
+    /// it.
     fn is_met(&self, word: &str) -> bool {
+        let is_same = || *self.folded == *fold(word);
         let has_capital = || word.starts_with(char::is_uppercase);
-        *self.folded == *fold(word) || self.has_forms && (!self.needs_capital || has_capital())
+        let has_capitals = match self.capitals {
+            Capitals::Any => true,
+            Capitals::InitialOfForm => has_capital() || is_same(),
+            Capitals::Initial => has_capital(),
+            Capitals::All => !word.contains(char::is_lowercase),
+        };
+        has_capitals && (self.has_forms || is_same())
     }
+}
+
+/// The pieces of the words of a label.
+fn pieces<'a>(text: &'a str, words: &[Range<usize>]) -> Vec<Piece<'a>> {
+    let is_digits = |piece: &str| piece.starts_with(|c: char| c.is_ascii_digit());
+    let mut found: Vec<Piece> = Vec::new();
+    let mut end = words[0].start;
+    for word in words {
+        let bytes = &text.as_bytes()[word.clone()];
+        let mut begin = word.start;
+        for piece in bytes.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit()) {
+            let (gap, is_joined) = (&text[end..begin], begin > word.start);
+            end = begin + piece.len();
+            let piece = &text[begin..end];
+            let is_border = |before: &Piece| is_digits(before.text) != is_digits(piece);
+            let is_loose = gap.chars().all(is_gap)
+                && (gap.contains(HYPHENS) || found.last().is_some_and(is_border));
+            found.push(Piece { text: piece, is_joined, is_loose });
+            begin = end;
+        }
+    }
+    found
+}
+
+/// Whether a character may stand between two words that a label may also join.
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || HYPHENS.contains(&c)
+}
+
+/// Whether a word is an abbreviation that is also another word in small letters: *EAU*, *COP*.
+fn is_short_capitals(word: &str) -> bool {
+    word.chars().count() <= TELLING_LETTERS && word.chars().all(char::is_uppercase)
 }
 
 /// Whether a label says enough to be found regardless of case and punctuation.
@@ -577,16 +670,19 @@ fn is_telling(words: &[Cow<str>], languages: &Languages, language: Option<&str>)
 /// The spelling of a label that must be found letter by letter, in Unicode's NFC.
 struct ExactSpelling {
     text: String,
+    /// Whether spaces and hyphens are left out of the text.
+    is_loose: bool,
     /// The number of characters before its first and after its last word.
     before: usize,
     after: usize,
 }
 
 impl ExactSpelling {
-    fn new(text: &str, words: &[Range<usize>]) -> Self {
+    fn new(text: &str, words: &[Range<usize>], is_loose: bool) -> Self {
         let (first, last) = (words[0].start, words[words.len() - 1].end);
         let (before, after) = (text[..first].chars().count(), text[last..].chars().count());
-        Self { text: text.nfc().collect(), before, after }
+        let text = text.nfc().filter(|&c| !is_loose || !is_gap(c)).collect();
+        Self { text, is_loose, before, after }
     }
 
     /// The place of the label whose words stand somewhere in a text.
@@ -603,7 +699,7 @@ impl ExactSpelling {
             end += text[end..].chars().next()?.len_utf8();
         }
         let given = &text[start..end];
-        if !given.nfc().eq(self.text.chars()) {
+        if !given.nfc().filter(|&c| !self.is_loose || !is_gap(c)).eq(self.text.chars()) {
             return None;
         }
         let (before, after) = (text[..start].chars().next_back(), text[end..].chars().next());
