@@ -253,7 +253,6 @@ class OntologyOptions:
 
     panel: ClassVar = "Loading the ontology"
     imports: Path | None = option(None, "Folder with the files of owl:imports.")
-    fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
         None, "Let an OWL reasoner infer superclasses, equivalences and types; it needs Java."
     )

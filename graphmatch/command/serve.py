@@ -319,11 +319,7 @@ def fingerprint_of(engine_options: EngineOptions) -> str:
     from graphmatch.command.seen import fingerprint
 
     ontology_options = engine_options.ontology_options
-    if (
-        ontology_options.imports is not None
-        or ontology_options.fetch_imports
-        or engine_options.operators
-    ):
+    if ontology_options.imports is not None or engine_options.operators:
         return ""
     files = [
         *(engine_options.files or ()),

@@ -280,7 +280,6 @@ def load(
     return Ontology.load(
         *files,
         imports=ontology_options.imports,
-        fetch=ontology_options.fetch_imports,
         reason=ontology_options.reason,
         cache=False if ontology_options.no_cache else ontology_options.cache,
         taxonomies=tuple(ontology_options.taxonomy or ()),

@@ -41,13 +41,11 @@ class Sources:
 class LoadOptions:
     """Options for reading RDF files.
 
-    `imports` is the folder that is searched for ``owl:imports``. If `fetch` is true, missing
-    imports are fetched over http or https. `reason` is the reasoner, and `cache` is the folder of
-    its earlier results.
+    `imports` is the folder that is searched for ``owl:imports``. `reason` is the reasoner, and
+    `cache` is the folder of its earlier results.
     """
 
     imports: Path | None = None
-    fetch: bool = False
     reason: ReasonerName | None = None
     cache: Path | None = None
 
@@ -146,9 +144,7 @@ def _read(
         step()
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
-    for document in imports_closure(
-        given, folder, on_problem, may_fetch=options.fetch, limits=limits
-    ):
+    for document in imports_closure(given, folder, on_problem, limits):
         triples += document.triples
         prefixes = document.prefixes | prefixes
     return triples, prefixes

@@ -25,6 +25,7 @@ from semantic.annotation.annotate import Label
 from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, plural, warn_problem
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
+from semantic.ontology.csv_tables import iri_of
 from semantic.ontology.equivalence import (
     LINKS,
     by_predicate,
@@ -162,7 +163,6 @@ class Ontology:
         cls,
         *paths: str | Path,
         imports: str | Path | None = None,
-        fetch: bool = False,
         reason: str | None = None,
         cache: str | Path | bool | None = None,
         taxonomies: Iterable[NamedNode | str] = (),
@@ -177,8 +177,6 @@ class Ontology:
         ----------
         imports
             The folder that is searched for ``owl:imports``.
-        fetch
-            If true, missing imports are fetched over http or https.
         reason
             ``"hermit"`` or ``"pellet"``: the reasoner whose inferences are added as stated triples.
         cache
@@ -204,7 +202,6 @@ class Ontology:
 
         options = LoadOptions(
             None if imports is None else Path(imports),
-            fetch,
             None if reason is None else ReasonerName(reason),
             None if reason is None else cache_folder(cache),
         )

@@ -3,7 +3,8 @@
 S-ToPSS translates attributes and values to a root term in its first step, and CTPS keeps a hash
 table from each name to its root word (section 4). Here, names are IRIs and whole literals. IRIs are
 joined by ``owl:sameAs``, equivalent classes and properties, is-a cycles, and pairs of a file.
-Literals are joined by pairs of a file (``US`` for ``United States``). A chain is followed to its end. A name with several roots is ambiguous: it is reported and gets no root.
+Literals are joined by pairs of a file (``US`` for ``United States``). A chain is followed to its
+end. A name with several roots is ambiguous: it is reported and gets no root.
 
 Cost: building the roots is linear in the pairs (a union-find over IRIs, chains for texts). After
 that, each term needs one lookup.
