@@ -63,7 +63,7 @@ def read_csv(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS)
 
 def iri_of(name: str, prefixes: Mapping[str, str] = {}) -> NamedNode | None:
     """Return the term that an IRI or a prefixed name denotes; ``None`` for another text."""
-    prefix, colon, _ = name.partition(":")
+    prefix, colon, _ = name.removeprefix("<").partition(":")
     if not colon or prefix not in (*prefixes, "http", "https", "urn"):
         return None
     try:
