@@ -33,8 +33,6 @@ const MAX_LABEL_WORDS: usize = 64;
 /// Number of words of a paragraph that are searched together. A label across the border of two such
 /// parts is not found.
 const PART_WORDS: usize = 1 << 12;
-/// Maximum number of languages that have a trie.
-const MAX_TRIES: usize = 64;
 /// Maximum number of words in the cache of a trie.
 const MAX_CACHED_WORDS: usize = 1 << 15;
 /// Maximum length in bytes of a word that is cached.
@@ -44,7 +42,8 @@ const MAX_CACHED_BYTES: usize = 64;
 const TELLING_LETTERS: usize = 3;
 /// The language of the forms of labels without a language, if that of the text is unknown.
 const DEFAULT_LANGUAGE: &str = "en";
-/// Maximum number of places of a label where a text may join or separate two words.
+/// Maximum number of places where a text may join or separate the words of a label. A label with more
+/// has one spelling.
 const MAX_LOOSE_PIECES: usize = 4;
 /// The hyphens that a text may have between two words, join them, or have a space instead.
 const HYPHENS: [char; 4] = ['-', '\u{2010}', '\u{2011}', '\u{2013}'];
@@ -125,7 +124,7 @@ pub struct Annotator {
     languages: Languages,
     /// The languages of labels.
     known: HashSet<Box<str>>,
-    markup: Markup,
+    pub markup: Markup,
     tries: Mutex<HashMap<Option<Box<str>>, Arc<Trie>>>,
 }
 
@@ -190,7 +189,7 @@ impl Annotator {
             }
             let Some(&place) = places.get(&about) else { continue };
             let has_links = [description, content].contains(&Some(property));
-            let text = self.text(&plain, has_links).into_owned();
+            let text = self.markup.text(&plain, has_links).into_owned();
             let tag = literal.language().map(String::from_utf8_lossy);
             let is_known = |one: &ItemText| one.text == text;
             let is_repeated = Some(property) == content && items[place].iter().any(is_known);
@@ -226,15 +225,6 @@ impl Annotator {
         let texts = texts.iter().filter(|one| !self.labels.is_empty() && !one.is_repeated);
         let words = texts.flat_map(|one| one.words.iter().map(|word| &one.text[word.clone()]));
         self.languages.guess(words)
-    }
-
-    /// The text that a browser shows of markup. With `has_links`, the links and share buttons that
-    /// feeds add to a text are left out.
-    pub fn text<'a>(&self, markup: &'a str, has_links: bool) -> Cow<'a, str> {
-        match has_links {
-            true => self.markup.text_without_links(markup),
-            false => self.markup.plain_text(markup),
-        }
     }
 
     /// Makes the labels of the languages of texts ready.
@@ -290,15 +280,8 @@ impl Annotator {
         let is_known = |one: &str| self.known.contains(one) || self.languages.has_stemmer(one);
         let language = language.map(|one| if is_known(&one) { one } else { "zxx".into() });
         let mut tries = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trie) = tries.get(&language) {
-            return Arc::clone(trie);
-        }
-        if tries.len() >= MAX_TRIES {
-            tries.clear();
-        }
-        let trie = Arc::new(Trie::new(self, language.as_deref()));
-        tries.insert(language, Arc::clone(&trie));
-        trie
+        let new = |language: &Option<Box<str>>| Arc::new(Trie::new(self, language.as_deref()));
+        Arc::clone(tries.entry(language).or_insert_with_key(new))
     }
 }
 
@@ -322,27 +305,10 @@ struct LabelWord {
     folded: String,
     /// Whether other forms of the word match: not of one with a capital inside, such as *iPhone*.
     has_forms: bool,
-    capitals: Capitals,
+    /// The number of capitals that a text needs at the beginning of the word, and of another form.
+    capitals: usize,
+    form_capitals: usize,
     /// Whether only spaces and hyphens may stand before it: the label may also be spelled without.
-    is_loose: bool,
-}
-
-/// The capitals that a word of a text needs to stand for a word of a label.
-#[derive(Clone, Copy)]
-enum Capitals {
-    Any,
-    /// Another form of the word needs an initial capital.
-    InitialOfForm,
-    Initial,
-    All,
-}
-
-/// A word of a label, or the digits or the other characters of one.
-struct Piece<'a> {
-    text: &'a str,
-    /// Whether it belongs to the same word as the piece before.
-    is_joined: bool,
-    /// Whether a text may join it to the piece before, or separate the two.
     is_loose: bool,
 }
 
@@ -392,83 +358,76 @@ impl Trie {
         for (number, label) in annotator.labels.iter().enumerate() {
             let own = label.language.as_deref().and_then(primary_subtag);
             if own.is_none() || language.is_none() || own.as_deref() == language {
-                let has_forms = own.as_deref().is_none_or(|own| own == of_forms);
-                trie.add(&annotator.languages, number as u32, label, own.as_deref(), has_forms);
+                trie.add(annotator, number, own.as_deref(), of_forms);
             }
         }
         trie
     }
 
-    fn add(
-        &mut self,
-        languages: &Languages,
-        number: u32,
-        label: &Label,
-        language: Option<&str>,
-        has_forms: bool,
-    ) {
+    /// Adds a label of a language, in all its spellings.
+    fn add(&mut self, annotator: &Annotator, number: usize, own: Option<&str>, of_forms: &str) {
+        let label = &annotator.labels[number];
         let text = label.text.trim();
         let mut places = words(text);
         places.retain(|word| !is_break(&text[word.clone()]));
         if places.is_empty() || places.len() > MAX_LABEL_WORDS {
             return;
         }
-        let label_words: Vec<Cow<str>> =
-            places.iter().map(|word| fold(&text[word.clone()])).collect();
-        let is_exact = !is_telling(&label_words, languages, language);
-        let has_forms = has_forms && !is_exact && self.stems.is_some();
+        let folded: Vec<_> = places.iter().map(|word| fold(&text[word.clone()])).collect();
+        let is_exact = !is_telling(&folded, &annotator.languages, own);
+        let is_of_language = own.is_none_or(|own| own == of_forms);
+        let has_forms = is_of_language && !is_exact && self.stems.is_some();
         let is_noun = places.len() == 1 && self.stems.as_ref().is_some_and(Stems::is_german);
-        let pieces = pieces(text, &places);
-        let has_short = pieces.len() == 1 || text.contains(|c: char| c.is_ascii_digit());
-        let loose = pieces.iter().filter(|piece| piece.is_loose).count().min(MAX_LOOSE_PIECES);
+        let mut pieces = pieces(text, &places);
+        // An abbreviation may also be another word: *EAU*, or *COP* of *COP30*.
+        let needs_capitals = pieces.len() == 1 || text.contains(|c: char| c.is_ascii_digit());
+        let loose = |pieces: &[(_, bool)]| pieces.iter().filter(|piece| piece.1).count();
+        if loose(&pieces) > MAX_LOOSE_PIECES {
+            pieces = places.iter().map(|word| (&text[word.clone()], false)).collect();
+        }
+        let loose = loose(&pieces);
         for spelling in 0..1 << loose {
-            let (mut own, mut joint): (Vec<LabelWord>, _) = (Vec::new(), 0);
-            for piece in &pieces {
-                let mut is_joined = piece.is_joined;
-                if piece.is_loose && joint < loose {
-                    is_joined = spelling >> joint & 1 == 1;
-                    joint += 1;
+            let (mut written, mut bits) = (Vec::<(String, bool)>::new(), spelling);
+            for &(piece, is_loose) in &pieces {
+                let is_joined = is_loose && bits & 1 == 1;
+                bits >>= u32::from(is_loose);
+                match written.last_mut() {
+                    Some((word, _)) if is_joined => word.push_str(piece),
+                    _ => written.push((piece.to_owned(), is_loose)),
                 }
-                let mut letters = piece.text.chars();
-                let is_capital = letters.next().is_some_and(char::is_uppercase);
-                let has_forms = has_forms && !letters.any(char::is_uppercase);
-                if is_joined && let Some(word) = own.last_mut() {
-                    word.folded += &fold(piece.text);
-                    word.has_forms &= has_forms;
-                    if matches!(word.capitals, Capitals::All) {
-                        word.capitals = Capitals::Any;
-                    }
-                    continue;
-                }
-                let capitals = match is_capital {
-                    true if has_short && is_short_capitals(piece.text) => Capitals::All,
-                    true if label.is_proper => Capitals::Initial,
-                    true if is_noun || !own.is_empty() => Capitals::InitialOfForm,
-                    _ => Capitals::Any,
-                };
-                let (folded, is_loose) = (fold(piece.text).into(), piece.is_loose);
-                own.push(LabelWord { folded, has_forms, capitals, is_loose });
             }
+            let words = written.iter().enumerate().map(|(at, (word, is_loose))| {
+                let is_capital = word.starts_with(char::is_uppercase);
+                let is_short =
+                    word.chars().count() <= TELLING_LETTERS && word.chars().all(char::is_uppercase);
+                LabelWord {
+                    folded: fold(word).into(),
+                    has_forms: has_forms && !word.chars().skip(1).any(char::is_uppercase),
+                    capitals: match needs_capitals && is_short {
+                        true => TELLING_LETTERS,
+                        false => usize::from(is_capital && label.is_proper),
+                    },
+                    form_capitals: usize::from(is_capital && (at > 0 || is_noun)),
+                    is_loose: *is_loose,
+                }
+            });
             let exact = is_exact.then(|| ExactSpelling::new(text, &places, loose > 0));
-            self.insert(Pattern { label: number, exact, words: own });
-        }
-    }
-
-    fn insert(&mut self, pattern: Pattern) {
-        let mut node = 0;
-        for LabelWord { folded, has_forms, .. } in &pattern.words {
-            if let Some(stems) = self.stems.as_mut().filter(|_| *has_forms) {
-                stems.add(folded);
+            let pattern = Pattern { label: number as u32, exact, words: words.collect() };
+            let mut node = 0;
+            for LabelWord { folded, has_forms, .. } in &pattern.words {
+                if let Some(stems) = self.stems.as_mut().filter(|_| *has_forms) {
+                    stems.add(folded);
+                }
+                let next = self.words.len() as u32;
+                let id = *self.words.entry_ref(&**folded).or_insert(next);
+                let fresh = self.nodes.len() as u32;
+                node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
+                if node == fresh {
+                    self.nodes.push(Node::default());
+                }
             }
-            let next = self.words.len() as u32;
-            let id = *self.words.entry_ref(&**folded).or_insert(next);
-            let fresh = self.nodes.len() as u32;
-            node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
-            if node == fresh {
-                self.nodes.push(Node::default());
-            }
+            self.nodes[node as usize].patterns.push(pattern);
         }
-        self.nodes[node as usize].patterns.push(pattern);
     }
 
     /// The labels in a part of a text, by position.
@@ -493,7 +452,31 @@ impl Trie {
                 continue;
             }
             let before = found.len();
-            self.occurrences(&annotator.labels, text, words, hit, &mut found);
+            let given = &words[hit.first..hit.end];
+            let whole = given[0].start..given[given.len() - 1].end;
+            // One label per concept.
+            let mut seen = HashSet::new();
+            for pattern in &self.nodes[hit.node as usize].patterns {
+                let mut end = whole.start;
+                let mut words = pattern.words.iter().zip(given);
+                let mut is_met = || {
+                    words.all(|(own, word)| {
+                        let gap = &text[end..word.start];
+                        end = word.end;
+                        own.is_met(&text[word.clone()])
+                            && (!own.is_loose || gap.chars().all(is_gap))
+                    })
+                };
+                let place = match &pattern.exact {
+                    Some(exact) if hit.form == LabelForm::Same => exact.place(text, &whole),
+                    None if is_met() => Some(whole.clone()),
+                    _ => None,
+                };
+                let Some(place) = place else { continue };
+                if seen.insert(&annotator.labels[pattern.label as usize].concept) {
+                    found.push(Occurrence { label: pattern.label, place, form: hit.form });
+                }
+            }
             if found.len() > before {
                 taken[hit.first..hit.end].fill(Some(hit.form));
             }
@@ -573,74 +556,34 @@ impl Trie {
             }
         }
     }
-
-    /// Adds the labels of a hit, one per concept.
-    fn occurrences(
-        &self,
-        labels: &[Label],
-        text: &str,
-        words: &[Range<usize>],
-        hit: Hit,
-        found: &mut Vec<Occurrence>,
-    ) {
-        let given = &words[hit.first..hit.end];
-        let whole = given[0].start..given[given.len() - 1].end;
-        let mut seen = HashSet::new();
-        for pattern in &self.nodes[hit.node as usize].patterns {
-            let mut end = whole.start;
-            let mut words = pattern.words.iter().zip(given);
-            let mut is_met = || {
-                words.all(|(own, word)| {
-                    let gap = &text[end..word.start];
-                    end = word.end;
-                    own.is_met(&text[word.clone()]) && (!own.is_loose || gap.chars().all(is_gap))
-                })
-            };
-            let place = match &pattern.exact {
-                Some(exact) if hit.form == LabelForm::Same => exact.place(text, &whole),
-                None if is_met() => Some(whole.clone()),
-                _ => None,
-            };
-            let Some(place) = place else { continue };
-            if seen.insert(&labels[pattern.label as usize].concept) {
-                found.push(Occurrence { label: pattern.label, place, form: hit.form });
-            }
-        }
-    }
 }
 
 impl LabelWord {
     /// Whether a word of a text, which is the same, has the same stem or is a compound, may stand for
     /// it.
     fn is_met(&self, word: &str) -> bool {
-        let is_same = || *self.folded == *fold(word);
-        let has_capital = || word.starts_with(char::is_uppercase);
-        let has_capitals = match self.capitals {
-            Capitals::Any => true,
-            Capitals::InitialOfForm => has_capital() || is_same(),
-            Capitals::Initial => has_capital(),
-            Capitals::All => !word.contains(char::is_lowercase),
-        };
-        has_capitals && (self.has_forms || is_same())
+        let has_capitals = |count| !word.chars().take(count).any(char::is_lowercase);
+        let is_form = || self.has_forms && has_capitals(self.form_capitals);
+        has_capitals(self.capitals) && (is_form() || *self.folded == *fold(word))
     }
 }
 
-/// The pieces of the words of a label.
-fn pieces<'a>(text: &'a str, words: &[Range<usize>]) -> Vec<Piece<'a>> {
+/// The words of a label, split where digits begin or end, each with whether a text may join it to the
+/// piece before, or separate the two.
+fn pieces<'a>(text: &'a str, words: &[Range<usize>]) -> Vec<(&'a str, bool)> {
     let is_digits = |piece: &str| piece.starts_with(|c: char| c.is_ascii_digit());
-    let mut found: Vec<Piece> = Vec::new();
+    let mut found: Vec<(&str, bool)> = Vec::new();
     let mut end = words[0].start;
     for word in words {
-        let bytes = &text.as_bytes()[word.clone()];
         let mut begin = word.start;
+        let bytes = &text.as_bytes()[word.clone()];
         for piece in bytes.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit()) {
-            let (gap, is_joined) = (&text[end..begin], begin > word.start);
+            let gap = &text[end..begin];
             end = begin + piece.len();
             let piece = &text[begin..end];
-            let is_border = |before: &Piece| is_digits(before.text) != is_digits(piece);
-            let is_loose = gap.chars().all(is_gap)
-                && (gap.contains(HYPHENS) || found.last().is_some_and(is_border));
-            found.push(Piece { text: piece, is_joined, is_loose });
+            let is_border = found.last().is_some_and(|one| is_digits(one.0) != is_digits(piece));
+            let is_loose = gap.chars().all(is_gap) && (is_border || gap.contains(HYPHENS));
+            found.push((piece, is_loose));
             begin = end;
         }
     }
@@ -650,11 +593,6 @@ fn pieces<'a>(text: &'a str, words: &[Range<usize>]) -> Vec<Piece<'a>> {
 /// Whether a character may stand between two words that a label may also join.
 fn is_gap(c: char) -> bool {
     c.is_whitespace() || HYPHENS.contains(&c)
-}
-
-/// Whether a word is an abbreviation that is also another word in small letters: *EAU*, *COP*.
-fn is_short_capitals(word: &str) -> bool {
-    word.chars().count() <= TELLING_LETTERS && word.chars().all(char::is_uppercase)
 }
 
 /// Whether a label says enough to be found regardless of case and punctuation.

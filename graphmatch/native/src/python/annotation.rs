@@ -93,7 +93,7 @@ impl Annotator {
     /// Returns the text that a browser shows of markup. The links and share buttons that feeds add
     /// to a text that `has_links` are left out.
     fn text(&self, py: Python<'_>, markup: &str, has_links: bool) -> String {
-        py.detach(|| self.annotator.text(markup, has_links).into_owned())
+        py.detach(|| self.annotator.markup.text(markup, has_links).into_owned())
     }
 }
 
