@@ -11,6 +11,7 @@ from graphmatch import Engine
 from graphmatch.topics import Topics, known_concepts
 from semantic import Ontology
 from semantic.errors import OntologyError, Problem
+from semantic.limits import Limits
 from semantic.ontology.csv_tables import read_csv
 from semantic.publication import Publication
 from semantic.terms import Term
@@ -152,7 +153,7 @@ def test_topics_of_a_table_find_items(tmp_path: Path) -> None:
 
 def test_rows_have_limited_texts(tmp_path: Path) -> None:
     problems: list[Problem] = []
-    path = tmp_path / "t.csv"
-    path.write_text("topic,label\nSoup," + 100_001 * "x" + "\nStew,stew\n")
-    assert [row["topic"] for row, _ in read_csv(path, problems.append).rows] == ["Stew"]
+    path, limits = tmp_path / "t.csv", Limits(text_characters=1000)
+    path.write_text("topic,label\nSoup," + 1001 * "x" + "\nStew,stew\n")
+    assert [row["topic"] for row, _ in read_csv(path, problems.append, limits).rows] == ["Stew"]
     assert [problem.where.line for problem in problems] == [2]
