@@ -66,9 +66,9 @@ def topic_triples(
             found.append((topic, SKOS[kind], label))
             languages.add(label.language)
     named: defaultdict[str, set[Term]] = defaultdict(set)
-    for term, property_, text in (*stated, *found) if links else ():
-        if property_ in LABELS and isinstance(text, Literal):
-            named[text.value.casefold()].add(term)
+    for s, p, o in (*stated, *found) if links else ():
+        if p in LABELS and isinstance(o, Literal):
+            named[o.value.casefold()].add(s)
     for topic, name, where in links:
         known = topics.get(name) or iri_of(name, prefixes)
         several = {known} if known else named[name.casefold()]
