@@ -49,7 +49,6 @@ FILE = Path("o.ttl")
 WIDE = {"COLUMNS": "200"}
 DEFAULTS = {
     "imports": None,
-    "fetch": False,
     "reason": None,
     "cache": None,
     "taxonomies": (),
