@@ -92,7 +92,7 @@ class Annotator:
 
     def __new__(
         cls,
-        labels: Sequence[tuple[str, str | None, str]],
+        labels: Sequence[tuple[str, str | None, str, bool]],
         stem: bool,
         rules: Mapping[str, object],
     ) -> Self: ...

@@ -205,7 +205,10 @@ def written(ontology: Ontology, annotator: Annotator | None) -> bytes:
             (one.what, astuple(one.where), one.remedy, one.severity.value)
             for one in ontology.problems
         ],
-        "annotator": annotator and [(*one[:2], one.concept.value) for one in annotator.labels],
+        "annotator": annotator
+        and [
+            (one.text, one.language, one.concept.value, one.is_proper) for one in annotator.labels
+        ],
         "stem": annotator is None or annotator.stem,
     }
     return json.dumps(said).encode()
@@ -241,7 +244,10 @@ def read(path: Path, known: bytes, options: SynonymOptions) -> tuple[Ontology, A
         )
         if said["annotator"] is None:
             return ontology, None
-        named = (Label(text, tag, NamedNode(concept)) for text, tag, concept in said["annotator"])
+        named = (
+            Label(text, tag, NamedNode(concept), *proper)
+            for text, tag, concept, *proper in said["annotator"]
+        )
         return ontology, Annotator(named, stem=said["stem"])
     except _MALFORMED as error:
         raise SavedError(path, f"damaged: {error}") from error

@@ -72,8 +72,6 @@ class Limits:
         Maximum number of steps in all paths when a publication is flattened to events.
     imported_documents
         Maximum number of documents that an ontology imports, directly or not.
-    fetch_seconds
-        Time limit, in seconds, for fetching one imported document.
     reasoning_seconds
         Time limit, in seconds, of an OWL reasoner.
     reasoning_bytes
@@ -107,7 +105,6 @@ class Limits:
     attribute_steps: int = 16
     event_paths: int = 100_000
     imported_documents: int = 1000
-    fetch_seconds: float = 30
     reasoning_seconds: float = 600
     reasoning_bytes: int = 2 * 1024 * 1024 * 1024
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphmatch.broker.feeds.feed_store import Feed
     from semantic.errors import OnProblem
 
-_FILES = "RDF files, .csv synonyms, .rq mapping functions"
+_FILES = "RDF files, .csv topics or synonyms, .rq mapping functions"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ANNOTATED: Any = Annotated
 _EXTRAS = {
@@ -280,7 +280,6 @@ class OntologyOptions:
 
     panel: ClassVar = "Loading the ontology"
     imports: Path | None = option(None, "Folder with the files of owl:imports.")
-    fetch_imports: bool = option(False, "Fetch the other owl:imports from the network.")
     reason: Literal["hermit", "pellet"] | None = option(
         None, "Let an OWL reasoner infer superclasses, equivalences and types; it needs Java."
     )
@@ -292,7 +291,6 @@ class OntologyOptions:
     )
     nfkc: bool = option(False, "Accept synonyms in any Unicode form (NFKC).")
     casefold: bool = option(False, "Ignore case in synonyms.")
-    label_synonyms: bool = option(False, "Treat the labels of a SKOS concept as synonyms.")
     cache: Path | None = option(
         None, "Folder for cached inferences; default the user's cache.", metavar="FOLDER"
     )
@@ -308,8 +306,7 @@ class EngineOptions:
     ontology_options: OntologyOptions = field(default_factory=OntologyOptions)
     entailment: Literal["rdfs", "owl-rl", "none"] = option(
         "rdfs",
-        "rdfs: apply RDFS and SKOS to publications; owl-rl: OWL 2 RL, too; none: match them as they "
-        "are.",
+        "rdfs: apply RDFS and SKOS; owl-rl: OWL 2 RL, too; none: match publications as they are.",
     )
     annotate: bool = option(True, "Search feed items for the ontology's labels.")
     stem: bool = option(True, "Also find plurals, cases and parts of German compounds.")

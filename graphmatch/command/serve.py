@@ -309,9 +309,8 @@ def fingerprint_of(engine_options: EngineOptions) -> str:
 
     It is empty if the engine also has imports or operators, or is made from a pipe.
     """
-    loading = engine_options.ontology_options
     files = [*(engine_options.files or ()), *filter(None, [engine_options.saved])]
-    has_more = loading.imports or loading.fetch_imports or engine_options.operators
+    has_more = engine_options.ontology_options.imports or engine_options.operators
     if has_more or not all(path.is_file() for path in files):
         return ""
     options = repr((version("graphmatch"), replace(engine_options, now=None)))

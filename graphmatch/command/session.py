@@ -142,11 +142,10 @@ class Session:
             return Ontology.load(
                 *files,
                 imports=options.imports,
-                fetch=options.fetch_imports,
                 reason=options.reason,
                 cache=False if options.no_cache else options.cache,
                 taxonomies=tuple(options.taxonomy or ()),
-                synonyms=SynonymOptions(options.nfkc, options.casefold, options.label_synonyms),
+                synonyms=SynonymOptions(options.nfkc, options.casefold),
                 on_problem=self.report,
                 on_progress=show,
                 limits=limits,

@@ -32,12 +32,14 @@ _ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 class Label(NamedTuple):
     """A name of a concept, as written in the ontology.
 
-    A label whose language is ``None`` holds in every language.
+    A label whose language is ``None`` holds in every language. A proper name matches only with its
+    initial capitals.
     """
 
     text: str
     language: str | None
     concept: NamedNode
+    is_proper: bool = False
 
 
 class LabelForm(IntEnum):
@@ -93,10 +95,16 @@ class Annotator:
     letters wins; if several are equally long, the first wins. All concepts of that label are found.
     Labels of more than 64 words never match.
 
+    Between the words of a hyphenated label, and between letters and digits, a text may have a
+    space, a hyphen or nothing: *COP30*, *COP-30* and *COP 30* match each other.
+
     A word *tells* something if it is not a stop word and has three letters or digits; a Han
     character counts as two. A label without such a word, for example "US", "C++", "AT&T" or "The
     Who", must match exactly, including case and punctuation, and must not be part of a longer
     expression ("C" in "C++", 国 in 中国). A label without a letter or digit never matches.
+
+    Capitals matter in a word of up to three capitals that is a label (*EAU*, not *eau*) or stands
+    in a label with digits (*COP 30*), and in the initials of proper names (*Turkey*).
 
     Other labels also match in other forms (`semantic.annotation.languages`): each word may be a
     plural or in another grammatical case. Words with capitals inside (*iPhone*, *NATO*) have no
@@ -145,8 +153,10 @@ class Annotator:
                 "blocks": BLOCKS,
                 "links": LINKS,
             }
-            rows = [(text, language, concept.value) for text, language, concept in self.labels]
-            self._native = _native.Annotator(rows, self.stem, rules)
+            rows = (
+                (text, tag, concept.value, proper) for text, tag, concept, proper in self.labels
+            )
+            self._native = _native.Annotator(list(rows), self.stem, rules)
         return self._native
 
     def concerns(self, term: Term) -> bool:
@@ -165,11 +175,7 @@ class Annotator:
         or several are stated, it is guessed from all texts of the item. A concept named twice is
         returned twice.
         """
-        return self.annotations(publication.triples)
-
-    def annotations(self, triples: Iterable[Triple]) -> list[Annotation]:
-        """Return the annotations of the feed items in triples; see `annotate`."""
-        texts = self.native.texts(triples) if self.labels else ()
+        texts = self.native.texts(publication.triples) if self.labels else ()
         return [
             Annotation(item, name, self._occurrence(*row))
             for item, name, _, rows in texts

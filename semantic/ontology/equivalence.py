@@ -2,9 +2,6 @@
 
 The search for root terms is repeated until it finds no new equivalence. It reads only equivalences,
 is-a links and types. All other triples are rewritten once, at the end.
-
-If an ontology states both ``A ⊑ B`` and ``A ≡ B``, both terms get the same root, so the is-a link
-has no effect. This is legal but often a mistake, so it is reported.
 """
 
 from __future__ import annotations
@@ -71,7 +68,6 @@ def rooted(
     declared = frozenset(triple[0] for triple in groups.get(TYPE, ()))
     saying = _SAMENESS | LINKS
     same: dict[tuple[NamedNode, NamedNode], None] = {}
-    cycles: list[tuple[NamedNode, ...]] = []
     while True:
         roots = Roots(same, pairs, declared, options)
         said = (t for p, several in groups.items() if roots.root(p) in saying for t in several)
@@ -82,12 +78,10 @@ def rooted(
             if p in _SAMENESS and isinstance(s, NamedNode) and isinstance(o, NamedNode)
         }
         for cycle in _cycles(triples, same, roots, report):
-            cycles.append(cycle)
             new.update(((cycle[0], other), None) for other in cycle[1:])
         if new.keys() <= same.keys():
             break
         same |= new
-    report_own_ancestors((t for p in LINKS for t in groups.get(p, ())), roots, cycles, report)
     if roots.is_identity:
         return roots, stated, groups
     rewritten = tuple(roots.rewrite(stated))
@@ -142,27 +136,6 @@ def report_literals(triples: Iterable[Triple], report: OnProblemText) -> None:
     if wrong:
         what = f"a literal in the place of an IRI: {listed(wrong, _SHOWN)}"
         report(what, "The triple has no effect. Write an IRI.")
-
-
-def report_own_ancestors(
-    stated: Iterable[Triple], roots: Roots, cycles: Iterable[Sequence[Term]], report: OnProblemText
-) -> None:
-    """Report each term that is above itself because two of its names are equivalent.
-
-    `stated` contains the is-a links before replacement. The terms of `cycles` were reported
-    already, so they are skipped.
-    """
-    if not len(roots):
-        return
-    root = roots.root
-    told = {root(term) for cycle in cycles for term in cycle}
-    for edges in edges_of(stated).values():
-        for child, parent in edges:
-            if child == parent or (one := root(child)) != root(parent) or one in told:
-                continue
-            told.add(one)
-            what = f"{compact(child)} is below {compact(parent)}, which is equivalent to it"
-            report(what, "They are treated as one term. Remove the link if they differ.")
 
 
 def report_circles(trees: Mapping[str, Taxonomy], report: OnProblemText) -> None:

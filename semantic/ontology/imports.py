@@ -1,8 +1,8 @@
 """Resolve ``owl:imports``: read an ontology's documents and their imports, transitively.
 
-An import is searched for among the loaded documents, then in the user's folder. Only if the user
-allows it, the import is fetched from its own address. Each document is read once, even if several
-documents import it. A missing import is reported and left out.
+An import is searched for among the loaded documents, then in the user's folder. Nothing is fetched
+from the network. Each document is read once, even if several documents import it. A missing import
+is reported and left out.
 
 In a folder, an import matches a file that declares its IRI. If no file declares it, the file named
 after the last part of the IRI is used (``sosa.ttl`` for ``…/ns/sosa``).
@@ -23,7 +23,7 @@ from urllib.parse import unquote
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem, Severity
 from semantic.files import files_in, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
-from semantic.ontology.documents import OntologyDocument, fetch_document, read_file
+from semantic.ontology.documents import OntologyDocument, read_file
 from semantic.syntax_detection import format_of_name
 
 _REMEDY = "Its statements are left out. Load its file, too, or name a folder that has it."
@@ -33,19 +33,16 @@ def imports_closure(
     given: Sequence[tuple[Path, OntologyDocument]],
     folder: Folder | None,
     on_problem: OnProblem,
-    *,
-    may_fetch: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> list[OntologyDocument]:
     """Return documents with all their imports, in order of discovery.
 
-    `given` are the user's documents, each with its file. If `may_fetch` is true, imports that are
-    not in `folder` are fetched.
+    `given` are the user's documents, each with its file.
 
     Raise `InputError` or `OSError` if an imported file is found but cannot be read, and
     `OntologyError` if there are more imported documents than `Limits.imported_documents`.
     """
-    found = _Closure(given, folder, on_problem, may_fetch, limits)
+    found = _Closure(given, folder, on_problem, limits)
     for importer in found.documents:  # The loop appends to this list.
         for iri in importer.imports:
             found.add(iri, importer)
@@ -60,11 +57,9 @@ class _Closure:
         given: Sequence[tuple[Path, OntologyDocument]],
         folder: Folder | None,
         on_problem: OnProblem,
-        may_fetch: bool,
         limits: Limits,
     ) -> None:
-        self._folder, self._may_fetch = folder, may_fetch
-        self._on_problem, self._limits = on_problem, limits
+        self._folder, self._on_problem, self._limits = folder, on_problem, limits
         self._most = len(given) + limits.imported_documents
         self.documents = [document for _, document in given]
         self._read_from = {realpath(path) for path, _ in given}
@@ -79,20 +74,17 @@ class _Closure:
         """
         if _key(iri) in self._names:
             return
-        place: Path | str | None = self._folder.find(iri) if self._folder else None
-        if place is None and self._may_fetch:
-            place = iri
+        place = self._folder.find(iri) if self._folder else None
         if place is None:
             why = "no file in the folder of imports declares it"
             if self._folder is None:
                 why = "no folder of imports was given"
-            self._report_missing(iri, importer, why)
+            what = f"it imports <{iri}>, which is missing: {why}"
+            self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
             return
-        name = realpath(place) if isinstance(place, Path) else place
+        name = realpath(place)
         if name not in self._read_from:
-            document = self._read(place, iri, importer)
-            if document is None:
-                return
+            document = read_file(place, self._on_problem, self._limits)
             if len(self.documents) >= self._most:
                 what = f"more than {self._limits.imported_documents} imported documents"
                 remedy = "If you trust them, raise the limit `imported_documents`."
@@ -101,22 +93,6 @@ class _Closure:
             self._read_from.add(name)
             self._names.update(map(_key, document.names))
         self._names.add(_key(iri))
-
-    def _read(
-        self, place: Path | str, iri: str, importer: OntologyDocument
-    ) -> OntologyDocument | None:
-        """Read a document; if an address gives none, report a missing import, return ``None``."""
-        if isinstance(place, Path):
-            return read_file(place, self._on_problem, self._limits)
-        try:
-            return fetch_document(place, self._on_problem, self._limits)
-        except InputError as error:
-            self._report_missing(iri, importer, error.problem.what)
-        return None
-
-    def _report_missing(self, iri: str, importer: OntologyDocument, reason: str) -> None:
-        what = f"it imports <{iri}>, which is missing: {reason}"
-        self._on_problem(Problem(what, Place(importer.source), _REMEDY, Severity.WARNING))
 
 
 # -- locations of imports --------------------------------------------------------------------

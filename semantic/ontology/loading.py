@@ -12,12 +12,15 @@ from stat import S_ISREG
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
 from semantic.files import is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.ontology.csv_tables import CsvTable, read_csv
 from semantic.ontology.documents import read_file
 from semantic.ontology.imports import Folder, imports_closure
-from semantic.ontology.reasoner import ReasonerName, cache_folder, infer
+from semantic.ontology.reasoner import ReasonerName, infer
 from semantic.ontology.synonyms import SynonymPairs, SynonymRows, merged, read_synonyms
+from semantic.ontology.topic_tables import topic_triples
 from semantic.progress import OnProgress, Progress, ignore
 from semantic.terms import Triple
+from semantic.vocabulary import PREFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +41,13 @@ class Sources:
 class LoadOptions:
     """Options for reading RDF files.
 
-    `imports` is the folder that is searched for ``owl:imports``. If `fetch` is true, missing
-    imports are fetched over http or https. `reason` is the reasoner, and `cache` is the folder of
-    its earlier results.
+    `imports` is the folder that is searched for ``owl:imports``. `reason` is the reasoner, and
+    `cache` is the folder of its earlier results.
     """
 
     imports: Path | None = None
-    fetch: bool = False
     reason: ReasonerName | None = None
     cache: Path | None = None
-
-
-def loading(
-    imports: str | Path | None, fetch: bool, reason: str | None, cache: Path | str | bool | None
-) -> LoadOptions:
-    """Return the arguments of `Ontology.load` as `LoadOptions`.
-
-    Raise `InputError` if the reasoner is unknown.
-    """
-    reasoner = None if reason is None else ReasonerName(reason)
-    where = None if imports is None else Path(imports)
-    return LoadOptions(where, fetch, reasoner, cache_folder(cache) if reasoner else None)
 
 
 def read_sources(
@@ -70,8 +59,8 @@ def read_sources(
 ) -> Sources:
     """Read the files of one ontology, with their imports and a reasoner's inferences.
 
-    The files contain RDF, OWL/XML, synonyms (``.csv``) or mapping rules (``.rq``). A file that is
-    named twice is read once.
+    The files contain RDF, OWL/XML, synonyms or topics (``.csv``) or mapping rules (``.rq``). A file
+    that is named twice is read once.
 
     Raises
     ------
@@ -81,6 +70,7 @@ def read_sources(
     """
     rdf: list[Path] = []
     synonyms: list[SynonymRows] = []
+    topics: list[CsvTable] = []
     rules: list[tuple[Path, str]] = []
     different = _different(paths)
     done = count(1)
@@ -95,11 +85,16 @@ def read_sources(
                 rules.append((path, _text(path)))
                 step()
             elif path.suffix.lower() == ".csv":
-                synonyms.append(read_synonyms(path, on_problem, limits))
+                table = read_csv(path, on_problem, limits)
+                if "topic" in table.columns:
+                    topics.append(table)
+                else:
+                    synonyms.append(read_synonyms(table, on_problem))
                 step()
             else:
                 rdf.append(path)
         triples, prefixes = _read(rdf, on_problem, limits, options, step)
+        triples += topic_triples(topics, triples, {**prefixes, **PREFIXES}, on_problem)
     except InputError as error:
         raise OntologyError(error.problem) from error
     except OSError as error:
@@ -149,9 +144,7 @@ def _read(
         step()
     triples: list[Triple] = []
     prefixes: dict[str, str] = {}
-    for document in imports_closure(
-        given, folder, on_problem, may_fetch=options.fetch, limits=limits
-    ):
+    for document in imports_closure(given, folder, on_problem, limits):
         triples += document.triples
         prefixes = document.prefixes | prefixes
     return triples, prefixes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, starmap
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode
 
@@ -63,15 +64,20 @@ class Names:
         root = self._roots.root(iri)
         return root if isinstance(root, NamedNode) else iri
 
-    def labels(self, said: Sequence[Said], is_topic: Callable[[Term], bool]) -> Iterable[Label]:
+    def labels(
+        self, said: Sequence[Said], is_topic: Callable[[Term], bool], proper: Container[Term]
+    ) -> Iterable[Label]:
         """Return all labels that a text may use for a topic: a term that `is_topic` accepts.
+
+        The labels of terms in `proper` are proper names.
 
         These are the ontology's labels (`said`) in every language, and the texts that synonym files
         give for a term or for one of its labels.
         """
         terms = {term for _, _, term in said}.union(*self._written.values())
         topics = frozenset[Term](filter(is_topic, terms))
-        return dict.fromkeys(starmap(Label, self._told(said, topics.__contains__)))
+        told = self._told(said, topics.__contains__)
+        return dict.fromkeys(Label(*row, row[2] in proper) for row in told)
 
     def called(self, tree: Taxonomy, said: Sequence[Said]) -> Iterator[tuple[str, Term]]:
         """Yield names and terms of a tree: labels (`said`), and local names of synonyms."""
@@ -163,9 +169,9 @@ def _bare(text: str) -> str:
 class TermNames:
     """Finds the terms of hierarchies by their names.
 
-    A name is a string: a local name, a label, or a text of a synonym file. If several terms share a
-    name, all are returned, because a choice would be a guess. `names` are all names except local
-    names. `root` returns the root of a text and its synonyms.
+    A name is a string: a local name (without percent encoding), a label, or a text of a synonym
+    file. If several terms share a name, all are returned, because a choice would be a guess.
+    `names` are all names except local names. `root` returns the root of a text and its synonyms.
 
     Source: CTPS (Zhang, Wang, Huang and Yung), section 4.1 (the hash table from names to nodes of
     trees).
@@ -179,7 +185,7 @@ class TermNames:
     ) -> None:
         self._root = root
         named = (term for tree in trees for term in tree if isinstance(term, NamedNode))
-        own = ((local_name(term), term) for term in named)
+        own = ((unquote(local_name(term)), term) for term in named)
         self._terms: dict[str, tuple[Term, ...]] = {}
         shared: dict[str, dict[Term, None]] = {}
         for name, term in chain(names, own):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,6 +26,7 @@ from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity, 
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.mapping import MappingFunction
 from semantic.ontology.axioms import AxiomCounts, UnusedAxioms, count_axioms
+from semantic.ontology.csv_tables import iri_of
 from semantic.ontology.equivalence import (
     LINKS,
     by_predicate,
@@ -44,7 +44,7 @@ from semantic.ontology.synonyms import (
 from semantic.ontology.taxonomy import Taxonomy, edges_of, grouped, reached, shortest_path
 from semantic.progress import OnProgress, ignore
 from semantic.publication import Publication
-from semantic.terms import Term, Triple, compact, expanded
+from semantic.terms import Term, Triple, compact
 from semantic.units.quantities import BASE_UNIT, UNIT_ATTRIBUTE, UnitError
 from semantic.units.registry import Registry
 from semantic.units.units import Units
@@ -81,6 +81,7 @@ _MEMBERS: Mapping[str, frozenset[Term]] = {
 _SCHEMA = LINKS | {DOMAIN, RANGE, INVERSE_OF, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, SAME_AS}
 """Properties whose objects must not be literals."""
 
+_TRUE = Literal(True)
 _NO_TOPICS = frozenset({OWL["Ontology"], SKOS["ConceptScheme"], RDFS["Datatype"]})
 
 
@@ -136,7 +137,7 @@ class Ontology:
         self._known = frozenset(known)
         self._on_problem = on_problem
         self.pairs = synonyms or SynonymPairs()
-        pairs = normalized(self.pairs, options, self.stated, self._add_problem)
+        pairs = normalized(self.pairs, options, self._add_problem)
         found = rooted(self.stated, pairs, options, self._report)
         self.roots, self.triples, self.groups = found
         self.names = Names(pairs, self.roots)
@@ -144,10 +145,12 @@ class Ontology:
         says = (p for p in self.groups if p in _SCHEMA or p in self._linking)
         report_literals(self.of(*says), self._report)
         edges = edges_of(self._stated_links(self.of(*self._linking)))
-        trees = {kind: Taxonomy(edges[kind], self._members(kind)) for kind in _MEMBERS}
-        self.classes = trees["classes"]
-        self.properties = trees["properties"]
-        self.concepts = trees["concepts"]
+        self.classes = Taxonomy(edges["classes"], self._members("classes"))
+        self.properties = Taxonomy(edges["properties"], self._members("properties"))
+        preferred = (s for s, _, _ in self.of(SKOS["prefLabel"]) if self._is_topic(s))
+        named = (term for term in preferred if term not in self.classes)
+        self.concepts = Taxonomy(edges["concepts"], (*self._members("concepts"), *named))
+        trees = {"classes": self.classes, "properties": self.properties, "concepts": self.concepts}
         report_circles(trees, self._report)
         declaring = self.of(BASE_UNIT, UNIT_ATTRIBUTE)
         self.units = Units.of(declaring, self.properties, self._add_problem, registry=registry)
@@ -161,7 +164,6 @@ class Ontology:
         cls,
         *paths: str | Path,
         imports: str | Path | None = None,
-        fetch: bool = False,
         reason: str | None = None,
         cache: str | Path | bool | None = None,
         taxonomies: Iterable[NamedNode | str] = (),
@@ -170,14 +172,12 @@ class Ontology:
         on_progress: OnProgress = ignore,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Ontology:
-        """Load one ontology from RDF, OWL/XML, synonym files (``.csv``) and rules (``.rq``).
+        """Load one ontology from RDF, OWL/XML, synonyms or topics (``.csv``) and rules (``.rq``).
 
         Parameters
         ----------
         imports
             The folder that is searched for ``owl:imports``.
-        fetch
-            If true, missing imports are fetched over http or https.
         reason
             ``"hermit"`` or ``"pellet"``: the reasoner whose inferences are added as stated triples.
         cache
@@ -198,9 +198,14 @@ class Ontology:
         InputError
             If the reasoner is unknown.
         """
-        from semantic.ontology.loading import loading, read_sources
+        from semantic.ontology.loading import LoadOptions, read_sources
+        from semantic.ontology.reasoner import ReasonerName, cache_folder
 
-        options = loading(imports, fetch, reason, cache)
+        options = LoadOptions(
+            None if imports is None else Path(imports),
+            None if reason is None else ReasonerName(reason),
+            None if reason is None else cache_folder(cache),
+        )
         read = read_sources([Path(p) for p in paths], on_problem, limits, options, on_progress)
         prefixes = {**read.prefixes, **PREFIXES}
         declared = ((_property(name, prefixes), TYPE, GM["Taxonomy"]) for name in taxonomies)
@@ -396,9 +401,11 @@ class Ontology:
     def labels(self) -> list[Label]:
         """Return all labels that a text may use for a class, a concept or an instance.
 
-        Properties are excluded, because texts are not about them.
+        Properties are excluded, because texts are not about them. The terms with a true
+        ``gm:properName`` are proper names.
         """
-        return list(self.names.labels(self._said, self._is_topic))
+        proper = frozenset(s for s, _, o in self.of(GM["properName"]) if o == _TRUE)
+        return list(self.names.labels(self._said, self._is_topic, proper))
 
     @cached_property
     def shown_names(self) -> ShownNames:
@@ -471,31 +478,7 @@ class Ontology:
         return " · ".join(parts)
 
     def _repr_html_(self) -> str:
-        trees = {"Classes": self.classes, "Properties": self.properties, "Concepts": self.concepts}
-        tops = {name: list(islice(_tops(tree), html.FIRST + 1)) for name, tree in trees.items()}
-        shown = {
-            term
-            for name, terms in tops.items()
-            for top in terms
-            for term in (top, *trees[name].children(top)[: html.FIRST])
-        }
-        labels = (triple for triple in self.of(*LABELS) if triple[0] in shown)
-        write = ShownNames(labels, self.prefixes).shown
-
-        def branch(top: Term, below: Sequence[Term]) -> str:
-            if not below:
-                return "".join(html.outline([f"  {write(top)}"]))
-            lines = html.outline(f"    {write(term)}" for term in below[: html.FIRST])
-            more = html.more(len(below) - html.FIRST)
-            return html.details(f"{write(top)} ({len(below):,})", (*lines, more))
-
-        parts = []
-        for name, terms in tops.items():
-            if terms:
-                branches = [branch(top, trees[name].children(top)) for top in terms[: html.FIRST]]
-                rest = "<div>…</div>" if len(terms) > html.FIRST else ""
-                parts += [f"<div><em>{name}</em></div>", *branches, rest]
-        return html.block("Ontology", [self.counts], *parts)
+        return html.block("Ontology", [self.counts])
 
     # -- publications -----------------------------------------------------------------------
 
@@ -507,26 +490,10 @@ class Ontology:
         )
 
 
-def _tops(tree: Taxonomy) -> Iterator[Term]:
-    """Yield the named terms of a tree with no named parent: those with children, then the rest."""
-    childless = []
-    for term in tree:
-        if isinstance(term, BlankNode) or any(isinstance(t, NamedNode) for t in tree.parents(term)):
-            continue
-        if tree.children(term):
-            yield term
-        else:
-            childless.append(term)
-    yield from childless
-
-
 def _property(name: NamedNode | str, prefixes: Mapping[str, str]) -> NamedNode:
     """Return the property of an IRI or a prefixed name; raise `OntologyError` if it is neither."""
-    try:
-        found = name if isinstance(name, NamedNode) else expanded(name, prefixes)
-    except ValueError:
-        found = None
-    if found is None or not ("://" in found.value or found.value.startswith("urn:")):
+    found = name if isinstance(name, NamedNode) else iri_of(name, prefixes)
+    if found is None:
         what, place = "not an IRI, and no file declares its prefix", Place(f"taxonomy {name}")
         raise OntologyError(Problem(what, place, "Give the property's whole IRI."))
     return found

@@ -3,33 +3,29 @@
 S-ToPSS translates attributes and values to a root term in its first step, and CTPS keeps a hash
 table from each name to its root word (section 4). Here, names are IRIs and whole literals. IRIs are
 joined by ``owl:sameAs``, equivalent classes and properties, is-a cycles, and pairs of a file.
-Literals are joined by pairs of a file and by SKOS labels (``US`` for ``United States``). A chain is
-followed to its end. A name with several roots is ambiguous: it is reported and gets no root.
+Literals are joined by pairs of a file (``US`` for ``United States``). A chain is followed to its
+end. A name with several roots is ambiguous: it is reported and gets no root.
 
 Cost: building the roots is linear in the pairs (a union-find over IRIs, chains for texts). After
 that, each term needs one lookup.
-
-Source: SKOS Reference section 5 (lexical labels).
 """
 
 from __future__ import annotations
 
-import csv
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem, Severity
-from semantic.limits import DEFAULT_LIMITS, Limits, too_long
+from semantic.errors import OnProblem, OntologyError, Place, Problem
+from semantic.ontology.csv_tables import SKIPPED, CsvTable, iri_of
 from semantic.terms import Term, Triple
-from semantic.vocabulary import RDF, RESERVED, SKOS, XSD
+from semantic.vocabulary import RDF, RESERVED, XSD
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Name = TypeVar("_Name", NamedNode, str)
@@ -37,14 +33,12 @@ _Name = TypeVar("_Name", NamedNode, str)
 _FIXED = (*RESERVED, XSD.iri)
 """Vocabularies whose terms are always their own roots, because their meaning is built in."""
 
-_PREFERRED = SKOS["prefLabel"]
-_LABELS = frozenset({_PREFERRED, SKOS["altLabel"], SKOS["hiddenLabel"]})
 _TEXT_TYPES = frozenset({XSD["string"].value, RDF["langString"].value})
 
 
 @dataclass(frozen=True, slots=True)
 class SynonymOptions:
-    """Rules: which texts are equal, and whether SKOS labels are synonyms, too.
+    """Rules that decide which texts are equal.
 
     Parameters
     ----------
@@ -53,13 +47,10 @@ class SynonymOptions:
         ``US``.
     casefold
         True if texts that differ only in case are equal: ``us`` is ``US``.
-    labels
-        True if a label of a SKOS concept, as a whole literal, is a synonym of its preferred label.
     """
 
     nfkc: bool = False
     casefold: bool = False
-    labels: bool = False
 
     @property
     def folds(self) -> bool:
@@ -123,27 +114,28 @@ class SynonymRows:
 # -- files ----------------------------------------------------------------------------------
 
 
-def read_synonyms(
-    path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS
-) -> SynonymRows:
-    """Return the rows of a synonym file: CSV with the columns ``term`` and ``root``.
+def read_synonyms(table: CsvTable, on_problem: OnProblem) -> SynonymRows:
+    """Return the rows of a table of synonyms, which has the columns ``term`` and ``root``.
 
     A name is an IRI if it begins with a scheme of term IRIs (``http:``, ``https:``, ``urn:``),
     otherwise a text. A text whose root is an IRI is a label of that term. Unusable rows are
     reported and skipped.
 
-    Raise `OntologyError` if the file is not such a CSV file, or is not UTF-8.
+    Raise `OntologyError` if the table lacks a column.
     """
+    if not {"term", "root"} <= table.columns:
+        what = "the first line does not name the columns `term` and `root`"
+        remedy = "Write `term,root`, or `topic,label,language,broader`, in the first line."
+        raise OntologyError(Problem(what, replace(table.where, line=1), remedy))
     terms: list[SynonymRow[NamedNode]] = []
     texts: list[SynonymRow[str]] = []
     labels: dict[tuple[str, NamedNode], None] = {}
-    for term, root, where in _rows(path):
-        name, iri = _iri(term), _iri(root)
+    for row, where in table.rows:
+        term, root = row["term"], row["root"]
+        name, iri = iri_of(term), iri_of(root)
         wrong = ""
         if not term or not root:
             wrong = "a row needs both a term and a root"
-        elif max(len(term), len(root)) > limits.text_characters:
-            on_problem(too_long("a text", where, limits))
         elif iri is None and name is not None:
             wrong = f"the IRI {term} cannot have the text {root!r} as its root"
         elif iri is None:
@@ -153,38 +145,8 @@ def read_synonyms(
         else:
             terms.append(SynonymRow(name, iri, where))
         if wrong:
-            on_problem(Problem(wrong, where, "The row was skipped. Correct or remove it."))
+            on_problem(Problem(wrong, where, SKIPPED))
     return SynonymRows(tuple(terms), tuple(texts), tuple(labels))
-
-
-def _rows(path: Path) -> Iterator[tuple[str, str, Place]]:
-    """Yield term, root and place of each row; raise `OntologyError` if the file is not valid."""
-    where = Place(str(path))
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"term", "root"} <= set(rows.fieldnames or ()):
-                what = "the first line does not name the columns `term` and `root`"
-                remedy = "Write `term,root` in the first line."
-                raise OntologyError(Problem(what, replace(where, line=1), remedy))
-            for row in rows:
-                term, root = ((row[name] or "").strip() for name in ("term", "root"))
-                yield term, root, replace(where, line=rows.line_num)
-    except csv.Error as error:
-        problem = Problem(f"not CSV: {error}", where, "Write `term,root` on each line.")
-        raise OntologyError(problem) from error
-    except UnicodeDecodeError as error:
-        what = f"not UTF-8 at byte {error.start}"
-        raise OntologyError(Problem(what, where, "Save the file as UTF-8.")) from error
-
-
-def _iri(name: str) -> NamedNode | None:
-    if not name.startswith(("http:", "https:", "urn:")):
-        return None
-    try:
-        return NamedNode(name)
-    except ValueError:
-        return None
 
 
 # -- rows to pairs --------------------------------------------------------------------------
@@ -200,23 +162,16 @@ def merged(several: Sequence[SynonymRows], on_problem: OnProblem) -> SynonymPair
     )
 
 
-def normalized(
-    pairs: SynonymPairs, options: SynonymOptions, triples: Iterable[Triple], on_problem: OnProblem
-) -> SynonymPairs:
-    """Return the synonym pairs under these options, with labels added and ambiguous texts removed.
+def normalized(pairs: SynonymPairs, options: SynonymOptions, on_problem: OnProblem) -> SynonymPairs:
+    """Return the synonym pairs without the texts that have several roots when folded.
 
-    SKOS labels in the ontology's triples are added if `options.labels` is true. Texts that have
-    several roots when folded are reported and removed.
+    Report these texts.
     """
-    if not options.labels and not options.folds:
+    if not options.folds:
         return pairs
-    rows = [SynonymRow(name, root, Place("synonyms")) for name, root in pairs.texts.items()]
-    if options.labels:
-        where = Place("ontology", item="skos:prefLabel")
-        labels = label_synonyms(triples, on_problem, options)
-        rows += (SynonymRow(name, root, where) for name, root in labels.items())
+    rows = (SynonymRow(name, root, Place("synonyms")) for name, root in pairs.texts.items())
     texts = unambiguous(rows, on_problem, options.fold)
-    return SynonymPairs(pairs.terms, texts, pairs.labels)
+    return replace(pairs, texts=texts)
 
 
 def unambiguous(
@@ -254,56 +209,6 @@ def _ambiguous(first: SynonymRow[_Name], second: SynonymRow[_Name]) -> Problem:
         what = f"{name} and {other} are the same after folding and have two roots: {roots}"
     remedy = "These rows were skipped. Keep those with one root."
     return Problem(what, second.where, remedy)
-
-
-def label_synonyms(
-    triples: Iterable[Triple],
-    on_problem: OnProblem,
-    options: SynonymOptions = DEFAULT_SYNONYM_OPTIONS,
-) -> dict[str, str]:
-    """Return the labels of SKOS concepts, each with the preferred label as its root.
-
-    The root is the ``skos:prefLabel`` without a language, otherwise the English one, otherwise the
-    one whose language sorts first. A text that labels concepts with different roots is reported and
-    gets no root.
-
-    Examples
-    --------
-    >>> us, tagged = NamedNode("urn:us"), Literal("United States", language="en")
-    >>> said = [(us, SKOS["prefLabel"], tagged), (us, SKOS["altLabel"], Literal("US"))]
-    >>> label_synonyms(said, print)["US"]
-    'United States'
-    """
-    preferred: dict[Term, Literal] = {}
-    labels: dict[tuple[Term, str], None] = {}
-    for subject, predicate, object_ in triples:
-        if predicate in _LABELS and isinstance(object_, Literal) and is_text(object_):
-            labels[subject, object_.value] = None
-            if predicate == _PREFERRED:
-                known = preferred.get(subject, object_)
-                preferred[subject] = min(known, object_, key=_preference)
-    roots: defaultdict[str, dict[str, tuple[Term, str]]] = defaultdict(dict)
-    for subject, text in labels:
-        if subject in preferred:
-            root = preferred[subject].value
-            roots[options.fold(text)].setdefault(options.fold(root), (subject, text))
-    for several in roots.values():
-        if len(several) > 1:
-            (one, text), (other, _) = list(several.values())[:2]
-            what = f"{text!r} is a label of {one} and of {other}, whose preferred labels differ"
-            remedy = "It is not used as a synonym. To use it, remove one of the labels."
-            on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
-    return {
-        text: preferred[subject].value
-        for subject, text in labels
-        if subject in preferred and len(roots[options.fold(text)]) == 1
-    }
-
-
-def _preference(label: Literal) -> tuple[int, str, str]:
-    language = label.language or ""
-    english = language == "en" or language.startswith("en-")
-    return 0 if not language else 1 if english else 2, language, label.value
 
 
 class Roots:

@@ -24,7 +24,7 @@ from graphmatch import (
 )
 from graphmatch.published.naive import Naive
 from semantic import GraphMatchError, Ontology, Place, Problem, Publication
-from semantic.vocabulary import LABEL, OWL, SUBCLASS, TYPE
+from semantic.vocabulary import OWL, SUBCLASS, TYPE
 
 DATA = b"""
 <urn:g1> { <urn:a> <urn:p> 5, "five"@en ; <urn:q> [] }
@@ -195,27 +195,10 @@ def test_html_of_a_large_engine_shows_some_subscriptions() -> None:
     assert "s8192" in text_of(engine)
 
 
-def test_html_shows_the_tops_of_an_ontology() -> None:
-    laptop, computer = NamedNode("http://e/c/Laptop"), NamedNode("http://e/c/Computer")
-    label = Literal(HOSTILE)
-    triples = [(laptop, SUBCLASS, computer), (computer, LABEL, label)]
-    triples += [(NamedNode(f"http://e/c/B{n}"), TYPE, OWL["Class"]) for n in range(20)]
-    text = text_of(Ontology(triples, prefixes={"c": "http://e/c/"}))
-    assert "<script>alert(1)</script>\\x1b[31m\\u202e (c:Computer) (1)" in text
-    assert "c:Laptop" in text
-    assert "c:B8" in text
-    assert "c:B9" not in text
-    assert "22 classes" in text
-
-
-def test_html_of_an_ontology_with_100_000_classes_is_short() -> None:
-    names = [NamedNode(f"http://e/c/{number}") for number in range(100_000)]
-    flat = [(name, TYPE, OWL["Class"]) for name in names]
-    deep = [(name, SUBCLASS, names[number // 50]) for number, name in enumerate(names)]
-    for triples in (flat, deep):
-        html = Ontology(triples)._repr_html_()
-        assert "100,000 classes" in html
-        assert len(html) < 20_000
+def test_html_counts_the_terms_of_an_ontology() -> None:
+    names = [NamedNode(f"http://e/c/{number}") for number in range(1000)]
+    ontology = Ontology((name, TYPE, OWL["Class"]) for name in names)
+    assert "1,000 classes" in text_of(ontology)
 
 
 def test_html_shows_the_first_matches_of_a_report() -> None:

@@ -194,9 +194,9 @@ def test_that_a_limit_is_a_number(most: Any) -> None:
         Limits(nesting=most)
     if most != 1.5:
         with pytest.raises(
-            InputError, match=r"Limits: `fetch_seconds` is .*a positive 64-bit number"
+            InputError, match=r"Limits: `reasoning_seconds` is .*a positive 64-bit number"
         ):
-            Limits(fetch_seconds=most)
+            Limits(reasoning_seconds=most)
 
 
 def test_that_no_folder_is_made(tmp_path: Path) -> None:

@@ -33,8 +33,6 @@ const MAX_LABEL_WORDS: usize = 64;
 /// Number of words of a paragraph that are searched together. A label across the border of two such
 /// parts is not found.
 const PART_WORDS: usize = 1 << 12;
-/// Maximum number of languages that have a trie.
-const MAX_TRIES: usize = 64;
 /// Maximum number of words in the cache of a trie.
 const MAX_CACHED_WORDS: usize = 1 << 15;
 /// Maximum length in bytes of a word that is cached.
@@ -44,6 +42,11 @@ const MAX_CACHED_BYTES: usize = 64;
 const TELLING_LETTERS: usize = 3;
 /// The language of the forms of labels without a language, if that of the text is unknown.
 const DEFAULT_LANGUAGE: &str = "en";
+/// Maximum number of places where a text may join or separate the words of a label. A label with more
+/// has one spelling.
+const MAX_LOOSE_PIECES: usize = 4;
+/// The hyphens that a text may have between two words, join them, or have a space instead.
+const HYPHENS: [char; 4] = ['-', '\u{2010}', '\u{2011}', '\u{2013}'];
 /// The characters that a label of one character must not touch.
 const JOINTS: &str = ".-\u{2010}\u{2011}_&/\\*^$=<>|@#+";
 
@@ -54,6 +57,8 @@ pub struct Label {
     pub language: Option<Box<str>>,
     /// The N-Triples text of the concept.
     pub concept: Box<str>,
+    /// Whether it is a proper name: a text must have its initial capitals.
+    pub is_proper: bool,
 }
 
 /// How a text contains a label. Of overlapping labels the longest is found, then the one with the
@@ -119,7 +124,7 @@ pub struct Annotator {
     languages: Languages,
     /// The languages of labels.
     known: HashSet<Box<str>>,
-    markup: Markup,
+    pub markup: Markup,
     tries: Mutex<HashMap<Option<Box<str>>, Arc<Trie>>>,
 }
 
@@ -184,7 +189,7 @@ impl Annotator {
             }
             let Some(&place) = places.get(&about) else { continue };
             let has_links = [description, content].contains(&Some(property));
-            let text = self.text(&plain, has_links).into_owned();
+            let text = self.markup.text(&plain, has_links).into_owned();
             let tag = literal.language().map(String::from_utf8_lossy);
             let is_known = |one: &ItemText| one.text == text;
             let is_repeated = Some(property) == content && items[place].iter().any(is_known);
@@ -220,15 +225,6 @@ impl Annotator {
         let texts = texts.iter().filter(|one| !self.labels.is_empty() && !one.is_repeated);
         let words = texts.flat_map(|one| one.words.iter().map(|word| &one.text[word.clone()]));
         self.languages.guess(words)
-    }
-
-    /// The text that a browser shows of markup. With `has_links`, the links and share buttons that
-    /// feeds add to a text are left out.
-    pub fn text<'a>(&self, markup: &'a str, has_links: bool) -> Cow<'a, str> {
-        match has_links {
-            true => self.markup.text_without_links(markup),
-            false => self.markup.plain_text(markup),
-        }
     }
 
     /// Makes the labels of the languages of texts ready.
@@ -284,15 +280,8 @@ impl Annotator {
         let is_known = |one: &str| self.known.contains(one) || self.languages.has_stemmer(one);
         let language = language.map(|one| if is_known(&one) { one } else { "zxx".into() });
         let mut tries = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trie) = tries.get(&language) {
-            return Arc::clone(trie);
-        }
-        if tries.len() >= MAX_TRIES {
-            tries.clear();
-        }
-        let trie = Arc::new(Trie::new(self, language.as_deref()));
-        tries.insert(language, Arc::clone(&trie));
-        trie
+        let new = |language: &Option<Box<str>>| Arc::new(Trie::new(self, language.as_deref()));
+        Arc::clone(tries.entry(language).or_insert_with_key(new))
     }
 }
 
@@ -306,19 +295,21 @@ struct Node {
 /// A label that ends at a node.
 struct Pattern {
     label: u32,
-    /// The spelling that a text must have; `None` if the folded words are enough.
+    /// The spelling that a text must have; `None` if the words are enough.
     exact: Option<ExactSpelling>,
-    /// The words, if they have other forms.
-    words: Option<Vec<LabelWord>>,
+    words: Vec<LabelWord>,
 }
 
 /// A word of a label.
 struct LabelWord {
-    folded: Box<str>,
+    folded: String,
     /// Whether other forms of the word match: not of one with a capital inside, such as *iPhone*.
     has_forms: bool,
-    /// Whether another form needs a capital.
-    needs_capital: bool,
+    /// The number of capitals that a text needs at the beginning of the word, and of another form.
+    capitals: usize,
+    form_capitals: usize,
+    /// Whether only spaces and hyphens may stand before it: the label may also be spelled without.
+    is_loose: bool,
 }
 
 /// A word of a label that a word of a text may stand for.
@@ -367,60 +358,76 @@ impl Trie {
         for (number, label) in annotator.labels.iter().enumerate() {
             let own = label.language.as_deref().and_then(primary_subtag);
             if own.is_none() || language.is_none() || own.as_deref() == language {
-                let has_forms = own.as_deref().is_none_or(|own| own == of_forms);
-                trie.add(&annotator.languages, number as u32, label, own.as_deref(), has_forms);
+                trie.add(annotator, number, own.as_deref(), of_forms);
             }
         }
         trie
     }
 
-    fn add(
-        &mut self,
-        languages: &Languages,
-        number: u32,
-        label: &Label,
-        language: Option<&str>,
-        has_forms: bool,
-    ) {
+    /// Adds a label of a language, in all its spellings.
+    fn add(&mut self, annotator: &Annotator, number: usize, own: Option<&str>, of_forms: &str) {
+        let label = &annotator.labels[number];
         let text = label.text.trim();
         let mut places = words(text);
         places.retain(|word| !is_break(&text[word.clone()]));
         if places.is_empty() || places.len() > MAX_LABEL_WORDS {
             return;
         }
-        let label_words: Vec<Cow<str>> =
-            places.iter().map(|word| fold(&text[word.clone()])).collect();
-        let mut node = 0;
-        for word in &label_words {
-            let next = self.words.len() as u32;
-            let id = *self.words.entry_ref(&**word).or_insert(next);
-            let fresh = self.nodes.len() as u32;
-            node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
-            if node == fresh {
-                self.nodes.push(Node::default());
-            }
+        let folded: Vec<_> = places.iter().map(|word| fold(&text[word.clone()])).collect();
+        let is_exact = !is_telling(&folded, &annotator.languages, own);
+        let is_of_language = own.is_none_or(|own| own == of_forms);
+        let has_forms = is_of_language && !is_exact && self.stems.is_some();
+        let is_noun = places.len() == 1 && self.stems.as_ref().is_some_and(Stems::is_german);
+        let mut pieces = pieces(text, &places);
+        // An abbreviation may also be another word: *EAU*, or *COP* of *COP30*.
+        let needs_capitals = pieces.len() == 1 || text.contains(|c: char| c.is_ascii_digit());
+        let loose = |pieces: &[(_, bool)]| pieces.iter().filter(|piece| piece.1).count();
+        if loose(&pieces) > MAX_LOOSE_PIECES {
+            pieces = places.iter().map(|word| (&text[word.clone()], false)).collect();
         }
-        let is_exact = !is_telling(&label_words, languages, language);
-        let exact = is_exact.then(|| ExactSpelling::new(text, &places));
-        let words = match &mut self.stems {
-            Some(stems) if has_forms && !is_exact => {
-                label_words.iter().for_each(|word| stems.add(word));
-                let is_noun = stems.is_german() && places.len() == 1;
-                let words = places.iter().zip(label_words).enumerate();
-                let words = words.map(|(at, (place, folded))| {
-                    let mut letters = text[place.clone()].chars();
-                    let is_capital = letters.next().is_some_and(char::is_uppercase);
-                    LabelWord {
-                        folded: folded.into(),
-                        has_forms: !letters.any(char::is_uppercase),
-                        needs_capital: is_capital && (at > 0 || is_noun),
-                    }
-                });
-                Some(words.collect())
+        let loose = loose(&pieces);
+        for spelling in 0..1 << loose {
+            let (mut written, mut bits) = (Vec::<(String, bool)>::new(), spelling);
+            for &(piece, is_loose) in &pieces {
+                let is_joined = is_loose && bits & 1 == 1;
+                bits >>= u32::from(is_loose);
+                match written.last_mut() {
+                    Some((word, _)) if is_joined => word.push_str(piece),
+                    _ => written.push((piece.to_owned(), is_loose)),
+                }
             }
-            _ => None,
-        };
-        self.nodes[node as usize].patterns.push(Pattern { label: number, exact, words });
+            let words = written.iter().enumerate().map(|(at, (word, is_loose))| {
+                let is_capital = word.starts_with(char::is_uppercase);
+                let is_short =
+                    word.chars().count() <= TELLING_LETTERS && word.chars().all(char::is_uppercase);
+                LabelWord {
+                    folded: fold(word).into(),
+                    has_forms: has_forms && !word.chars().skip(1).any(char::is_uppercase),
+                    capitals: match needs_capitals && is_short {
+                        true => TELLING_LETTERS,
+                        false => usize::from(is_capital && label.is_proper),
+                    },
+                    form_capitals: usize::from(is_capital && (at > 0 || is_noun)),
+                    is_loose: *is_loose,
+                }
+            });
+            let exact = is_exact.then(|| ExactSpelling::new(text, &places, loose > 0));
+            let pattern = Pattern { label: number as u32, exact, words: words.collect() };
+            let mut node = 0;
+            for LabelWord { folded, has_forms, .. } in &pattern.words {
+                if let Some(stems) = self.stems.as_mut().filter(|_| *has_forms) {
+                    stems.add(folded);
+                }
+                let next = self.words.len() as u32;
+                let id = *self.words.entry_ref(&**folded).or_insert(next);
+                let fresh = self.nodes.len() as u32;
+                node = *self.nodes[node as usize].next.entry(id).or_insert(fresh);
+                if node == fresh {
+                    self.nodes.push(Node::default());
+                }
+            }
+            self.nodes[node as usize].patterns.push(pattern);
+        }
     }
 
     /// The labels in a part of a text, by position.
@@ -445,7 +452,31 @@ impl Trie {
                 continue;
             }
             let before = found.len();
-            self.occurrences(&annotator.labels, text, words, hit, &mut found);
+            let given = &words[hit.first..hit.end];
+            let whole = given[0].start..given[given.len() - 1].end;
+            // One label per concept.
+            let mut seen = HashSet::new();
+            for pattern in &self.nodes[hit.node as usize].patterns {
+                let mut end = whole.start;
+                let mut words = pattern.words.iter().zip(given);
+                let mut is_met = || {
+                    words.all(|(own, word)| {
+                        let gap = &text[end..word.start];
+                        end = word.end;
+                        own.is_met(&text[word.clone()])
+                            && (!own.is_loose || gap.chars().all(is_gap))
+                    })
+                };
+                let place = match &pattern.exact {
+                    Some(exact) if hit.form == LabelForm::Same => exact.place(text, &whole),
+                    None if is_met() => Some(whole.clone()),
+                    _ => None,
+                };
+                let Some(place) = place else { continue };
+                if seen.insert(&annotator.labels[pattern.label as usize].concept) {
+                    found.push(Occurrence { label: pattern.label, place, form: hit.form });
+                }
+            }
             if found.len() > before {
                 taken[hit.first..hit.end].fill(Some(hit.form));
             }
@@ -525,43 +556,43 @@ impl Trie {
             }
         }
     }
-
-    /// Adds the labels of a hit, one per concept.
-    fn occurrences(
-        &self,
-        labels: &[Label],
-        text: &str,
-        words: &[Range<usize>],
-        hit: Hit,
-        found: &mut Vec<Occurrence>,
-    ) {
-        let given = &words[hit.first..hit.end];
-        let whole = given[0].start..given[given.len() - 1].end;
-        let mut seen = HashSet::new();
-        for pattern in &self.nodes[hit.node as usize].patterns {
-            let place = match (&pattern.exact, &pattern.words) {
-                (Some(exact), _) if hit.form == LabelForm::Same => exact.place(text, &whole),
-                (None, _) if hit.form == LabelForm::Same => Some(whole.clone()),
-                (None, Some(own)) => {
-                    let mut pairs = own.iter().zip(given);
-                    pairs.all(|(own, word)| own.is_met(&text[word.clone()])).then(|| whole.clone())
-                }
-                _ => None,
-            };
-            let Some(place) = place else { continue };
-            if seen.insert(&labels[pattern.label as usize].concept) {
-                found.push(Occurrence { label: pattern.label, place, form: hit.form });
-            }
-        }
-    }
 }
 
 impl LabelWord {
-    /// Whether a word of a text, which has the same stem or is a compound, may stand for it.
+    /// Whether a word of a text, which is the same, has the same stem or is a compound, may stand for
+    /// it.
     fn is_met(&self, word: &str) -> bool {
-        let has_capital = || word.starts_with(char::is_uppercase);
-        *self.folded == *fold(word) || self.has_forms && (!self.needs_capital || has_capital())
+        let has_capitals = |count| !word.chars().take(count).any(char::is_lowercase);
+        let is_form = || self.has_forms && has_capitals(self.form_capitals);
+        has_capitals(self.capitals) && (is_form() || *self.folded == *fold(word))
     }
+}
+
+/// The words of a label, split where digits begin or end, each with whether a text may join it to the
+/// piece before, or separate the two.
+fn pieces<'a>(text: &'a str, words: &[Range<usize>]) -> Vec<(&'a str, bool)> {
+    let is_digits = |piece: &str| piece.starts_with(|c: char| c.is_ascii_digit());
+    let mut found: Vec<(&str, bool)> = Vec::new();
+    let mut end = words[0].start;
+    for word in words {
+        let mut begin = word.start;
+        let bytes = &text.as_bytes()[word.clone()];
+        for piece in bytes.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit()) {
+            let gap = &text[end..begin];
+            end = begin + piece.len();
+            let piece = &text[begin..end];
+            let is_border = found.last().is_some_and(|one| is_digits(one.0) != is_digits(piece));
+            let is_loose = gap.chars().all(is_gap) && (is_border || gap.contains(HYPHENS));
+            found.push((piece, is_loose));
+            begin = end;
+        }
+    }
+    found
+}
+
+/// Whether a character may stand between two words that a label may also join.
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || HYPHENS.contains(&c)
 }
 
 /// Whether a label says enough to be found regardless of case and punctuation.
@@ -577,16 +608,19 @@ fn is_telling(words: &[Cow<str>], languages: &Languages, language: Option<&str>)
 /// The spelling of a label that must be found letter by letter, in Unicode's NFC.
 struct ExactSpelling {
     text: String,
+    /// Whether spaces and hyphens are left out of the text.
+    is_loose: bool,
     /// The number of characters before its first and after its last word.
     before: usize,
     after: usize,
 }
 
 impl ExactSpelling {
-    fn new(text: &str, words: &[Range<usize>]) -> Self {
+    fn new(text: &str, words: &[Range<usize>], is_loose: bool) -> Self {
         let (first, last) = (words[0].start, words[words.len() - 1].end);
         let (before, after) = (text[..first].chars().count(), text[last..].chars().count());
-        Self { text: text.nfc().collect(), before, after }
+        let text = text.nfc().filter(|&c| !is_loose || !is_gap(c)).collect();
+        Self { text, is_loose, before, after }
     }
 
     /// The place of the label whose words stand somewhere in a text.
@@ -603,7 +637,7 @@ impl ExactSpelling {
             end += text[end..].chars().next()?.len_utf8();
         }
         let given = &text[start..end];
-        if !given.nfc().eq(self.text.chars()) {
+        if !given.nfc().filter(|&c| !self.is_loose || !is_gap(c)).eq(self.text.chars()) {
             return None;
         }
         let (before, after) = (text[..start].chars().next_back(), text[end..].chars().next());

@@ -49,7 +49,6 @@ FILE = Path("o.ttl")
 WIDE = {"COLUMNS": "200"}
 DEFAULTS = {
     "imports": None,
-    "fetch": False,
     "reason": None,
     "cache": None,
     "taxonomies": (),
@@ -59,7 +58,6 @@ DEFAULTS = {
 OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
     ((), {}),
     (("--imports", "folder"), {"imports": Path("folder")}),
-    (("--fetch-imports",), {"fetch": True}),
     (("--reason", "hermit"), {"reason": "hermit"}),
     (("--reason-seconds", "5"), {"limits": Limits(reasoning_seconds=5)}),
     (("--no-cache",), {"cache": False}),
@@ -69,7 +67,7 @@ OPTIONS: list[tuple[Sequence[str], dict[str, Any]]] = [
         {"taxonomies": ("skos:related", "http://e.org/p")},
     ),
     (("--nfkc",), {"synonyms": SynonymOptions(nfkc=True)}),
-    (("--casefold", "--label-synonyms"), {"synonyms": SynonymOptions(casefold=True, labels=True)}),
+    (("--casefold",), {"synonyms": SynonymOptions(casefold=True)}),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import string
 import unicodedata
 from itertools import chain
 
@@ -46,7 +48,7 @@ def found(text: str, *labels: str, language: str | None = None) -> list[str]:
         ("acclimated climate", "climate", ["climate"]),
         ("climate_change", "climate change", ["climate_change"]),
         ("climate,\n change", "climate change", ["climate,\n change"]),
-        ("of covid 19, COVID-19 and COVID19", "COVID-19", ["covid 19", "COVID-19"]),
+        ("of covid 19, COVID-19 and COVID19", "COVID-19", ["covid 19", "COVID-19", "COVID19"]),
         ("De l\u2019énergie", "l'énergie", ["l\u2019énergie"]),
         ("America's turn", "america", ["America"]),
         ("IN THE STRASSE", "Straße", ["STRASSE"]),
@@ -173,6 +175,73 @@ def test_a_label_without_a_telling_word_is_found_exactly(
 def test_stop_words_are_those_of_the_labels_language() -> None:
     annotator = Annotator([label("war", "en"), label("war", "de", "d")])
     assert [m.label.language for m in annotator.find("War, war")] == ["en", "en", "de"]
+
+
+# --- Spellings --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", ["COP30", "COP-30", "COP 30"])
+def test_spellings_of_letters_and_digits_match_each_other(wanted: str) -> None:
+    text = "COP30, COP-30, COP 30, COP\u201130 and cop30"
+    assert found(text, wanted) == ["COP30", "COP-30", "COP 30", "COP\u201130", "cop30"]
+    assert found("The cop 30 and the cop, 30; COP, 30. COP_30 COP300 COP 3", wanted) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "surfaces"),
+    [
+        ("email, e-mail, E mail, e, mail", "e-mail", ["email", "e-mail", "E mail"]),
+        ("emails and e-mails", "E-mail", ["emails", "e-mails"]),
+        ("e-mail, email", "e mail", ["e-mail"]),
+        ("e-mail, email", "email", ["email"]),
+        ("climatechange", "climate change", []),
+        ("CO2, CO 2, CO-2, co2, co 2", "CO2", ["CO2", "CO 2", "CO-2", "co2"]),
+        ("F16, F-16, F 16, f-16, F.16", "F-16", ["F16", "F-16", "F 16"]),
+        ("G7, G-7, g7, g 7", "G7", ["G7", "G-7"]),
+        ("web2.0 and Web 2.0", "Web 2.0", ["web2.0", "Web 2.0"]),
+        ("F16A, F-16-A, F 16A", "F-16A", ["F16A", "F-16-A", "F 16A"]),
+        ("a1b-2c, a-1-b-2-c, a1b2c", "a1b2c", ["a1b-2c", "a-1-b-2-c", "a1b2c"]),
+        # A label with more than four such places has one spelling.
+        ("a1b2c3, a-1b2c3", "a1b2c3", ["a1b2c3"]),
+        ("-climate climate-", "-climate-", ["climate", "climate"]),
+    ],
+)
+def test_a_label_matches_with_a_space_a_hyphen_or_nothing(
+    text: str, wanted: str, surfaces: list[str]
+) -> None:
+    assert found(text, wanted) == surfaces
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "surfaces"),
+    [
+        ("de l'eau, Eau, EAU", "EAU", ["EAU"]),
+        ("usa, USA, Usa", "USA", ["USA"]),
+        ("nato, NATO", "NATO", ["nato", "NATO"]),
+        ("eau claire", "EAU CLAIRE", ["eau claire"]),
+    ],
+)
+def test_a_label_of_up_to_three_capitals_needs_them(
+    text: str, wanted: str, surfaces: list[str]
+) -> None:
+    assert found(text, wanted) == surfaces
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "surfaces"),
+    [
+        ("turkey, Turkey, TURKEY", "Turkey", ["Turkey", "TURKEY"]),
+        ("la réunion, la Réunion, La Réunion", "la Réunion", ["la Réunion", "La Réunion"]),
+        ("los turcos, Turcos", "turco", ["turcos", "Turcos"]),
+        ("new york, New york, New York", "New York", ["New York"]),
+        ("dominicanos, Dominicanos", "Dominicano", ["Dominicanos"]),
+    ],
+)
+def test_proper_names_need_their_initial_capitals(
+    text: str, wanted: str, surfaces: list[str]
+) -> None:
+    annotator = Annotator([Label(wanted, None, concept("c"), is_proper=True)])
+    assert [mention.text for mention in annotator.find(text, "es")] == surfaces
 
 
 # --- Inflected forms --------------------------------------------------------------------
@@ -435,6 +504,8 @@ def naive_span(text: str, each: Label, start: int, end: int) -> tuple[int, int] 
     start, end = start - words[0][1], end + len(wanted) - words[-1][2]
     around = [text[start - 1] if start > 0 else " ", text[end] if end < len(text) else " "]
     composed = [unicodedata.normalize("NFC", each) for each in (text[max(start, 0) : end], wanted)]
+    if len(naive_spellings(wanted)) > 1:
+        composed = [re.sub(r"[\s-]", "", each) for each in composed]
     if start < 0 or composed[0] != composed[1] or around[1] in "+#":
         return None
     if end - start == 1 and set(around) & set("-._+#"):
@@ -447,15 +518,66 @@ def naive_span(text: str, each: Label, start: int, end: int) -> tuple[int, int] 
     return start, end
 
 
+DIGITS = tuple(string.digits)
+GAP = re.compile("[\\s\\-]*")
+PIECE = re.compile("[0-9]+|[^0-9]+")
+
+
+def naive_pieces(label: str) -> list[tuple[str, bool]]:
+    """Return words, digits apart, each with whether a text may join it to the one before."""
+    pieces: list[tuple[str, bool]] = []
+    last, end = "", 0
+    for _, start, stop in naive_words(label):
+        for piece in PIECE.finditer(label[start:stop]):
+            gap = label[end : start + piece.start()]
+            border = (last[:1] in DIGITS) != (piece[0][0] in DIGITS)
+            is_gap = last != "" and GAP.fullmatch(gap) is not None
+            pieces.append((piece[0], is_gap and (border or "-" in gap)))
+            last, end = piece[0], start + piece.end()
+    return pieces
+
+
+def naive_spellings(label: str) -> list[list[tuple[str, bool]]]:
+    """Return the ways to spell a label: its words, and whether only a gap may be before each."""
+    pieces = naive_pieces(label)
+    if sum(is_loose for _, is_loose in pieces) > 4:
+        return [[(label[start:end], False) for _, start, end in naive_words(label)]]
+    spellings: list[list[tuple[str, bool]]] = [[]]
+    for piece, is_loose in pieces:
+        joined = [
+            [*spelling[:-1], (spelling[-1][0] + piece, spelling[-1][1])]
+            for spelling in spellings
+            if is_loose
+        ]
+        spellings = [[*spelling, (piece, is_loose)] for spelling in spellings] + joined
+    return spellings
+
+
+def naive_fits(text: str, each: Label, spelling: list[tuple[str, bool]], run: list[Word]) -> bool:
+    """Return whether the gaps and capitals of a run of words fit those of a label."""
+    words = [word for word, _, _ in naive_words(each.text)]
+    if not naive_is_telling(words, each.language):
+        return True  # The spelling is compared letter by letter.
+    needs = len(naive_pieces(each.text)) == 1 or any(c in DIGITS for c in each.text)
+    for number, ((written, free), (_, start, end)) in enumerate(zip(spelling, run, strict=True)):
+        if free and not GAP.fullmatch(text[run[number - 1][2] : start]):
+            return False
+        is_short = len(written) <= 3 and all(c.isupper() for c in written)
+        if needs and is_short and any(c.islower() for c in text[start:end]):
+            return False
+    return True
+
+
 def naive_find(text: str, labels: list[Label], language: str) -> set[Hit]:
-    """Compare each label with each run of words, longest first."""
+    """Compare each spelling of each label with each run of words, longest first."""
     words = naive_words(text)
     candidates: dict[tuple[int, int, int], dict[NamedNode, Hit]] = {}
-    for each in labels:
-        wanted = [word for word, _, _ in naive_words(each.text)]
-        for first in range(len(words) if wanted and each.language in (None, language) else 0):
+    usable = [e for e in labels if e.language in (None, language) and naive_words(e.text)]
+    for each, spelling in ((e, spelling) for e in usable for spelling in naive_spellings(e.text)):
+        wanted = [naive_fold(word) for word, _ in spelling]
+        for first in range(len(words)):
             run = words[first : first + len(wanted)]
-            if [word for word, _, _ in run] == wanted:
+            if [word for word, _, _ in run] == wanted and naive_fits(text, each, spelling, run):
                 span = naive_span(text, each, run[0][1], run[-1][2])
                 if span is not None:
                     key = (-len(" ".join(wanted)), first, first + len(wanted))
@@ -481,6 +603,8 @@ ATOMS = [
         "the",
         "Who",
         "1",
+        "30",
+        "COP",
         "_",
         "\uff35\uff33",
         "½",
@@ -581,7 +705,8 @@ def test_very_many_stated_languages() -> None:
     for number in range(1000):
         node = NamedNode(f"http://example.org/{number}")
         triples += [(node, TYPE, RSS["item"]), (node, RSS["title"], Literal("Soup"))]
-    assert len(annotator.annotations(triples)) == 1000  # The language is unknown.
+    items = Publication.of("urn:items", triples)
+    assert len(annotator.annotate(items)) == 1000  # The language is unknown.
 
 
 def test_that_every_combining_mark_belongs_to_a_word() -> None:

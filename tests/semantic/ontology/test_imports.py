@@ -1,17 +1,12 @@
-"""``owl:imports`` from folders and, only on request, from the network."""
+"""``owl:imports`` among the loaded files and from folders."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
 from urllib.parse import quote
 
 import pytest
-from pyoxigraph import NamedNode
 
 from semantic.errors import OntologyError, Problem, Severity
 from semantic.limits import DEFAULT_LIMITS, Limits
@@ -33,11 +28,11 @@ def write(path: Path, name: str, *imports: str, version: str = "") -> Path:
 
 
 def load(
-    *paths: Path, imports: Path | None = None, fetch: bool = False, limits: Limits = DEFAULT_LIMITS
+    *paths: Path, imports: Path | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[list[str], list[str]]:
     """Return the names of the files read, and the warnings."""
     problems: list[Problem] = []
-    read = read_sources(paths, problems.append, limits, LoadOptions(imports, fetch))
+    read = read_sources(paths, problems.append, limits, LoadOptions(imports))
     files = [o.value[9:] for _, p, o in read.triples if p.value == "urn:in"]  # type: ignore[union-attr]
     assert all(problem.severity is Severity.WARNING for problem in problems)
     return files, list(map(str, problems))
@@ -168,137 +163,3 @@ def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
     root = write(tmp_path / "root.ttl", EX + "root")
     with pytest.raises(OntologyError, match=r"root\.ttl: a file, not a folder"):
         load(root, imports=root)
-
-
-# --- Network -------------------------------------------------------------------------------------
-
-ASKED = "http://www.w3.org/2002/07/owl#"
-
-
-@contextmanager
-def live_broker() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Serve ontologies on loopback; yield the address and the list of requests."""
-    asked: list[tuple[str, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append((self.path, self.headers["Accept"]))
-            if self.path == "/moved":
-                self.send_response(302)
-                self.send_header("Location", "/turtle")
-                self.end_headers()
-                return
-            if self.path == "/file":
-                self.send_response(302)
-                self.send_header("Location", "file:///etc/passwd")
-                self.end_headers()
-                return
-            if self.path.startswith("/drip"):
-                self.drip()
-                return
-            found = self.path in ("/turtle", "/page", "/large", "/plain")
-            self.send_response(200 if found else 404)
-            kinds = {"/page": "text/html", "/plain": "text/plain"}
-            self.send_header("Content-Type", kinds.get(self.path, "text/turtle; charset=utf-8"))
-            self.end_headers()
-            if self.path == "/page":
-                self.wfile.write(b"<!DOCTYPE html><html></html>")
-            elif self.path == "/large":
-                self.wfile.write(b"#" * 100_000)
-            elif found:
-                text = f"@prefix o: <{ASKED}> .\n<> a o:Ontology ; <urn:in> <urn:file:net> ."
-                self.wfile.write(text.encode())
-
-        def drip(self) -> None:
-            if self.path == "/drip-body":
-                self.send_response(200)
-                self.end_headers()
-            else:
-                self.wfile.write(b"HTTP/1.1 200 ")
-            with suppress(OSError):  # The client has closed the connection.
-                for _ in range(50):
-                    self.wfile.write(b"#")
-                    Event().wait(0.1)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.block_on_close = False
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def test_nothing_is_fetched_unless_asked(tmp_path: Path) -> None:
-    with live_broker() as (address, asked):
-        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
-        files, (problem,) = load(root)
-        assert files == ["root.ttl"]
-        assert "no folder of imports was given" in problem
-        assert asked == []
-        assert load(root, fetch=True) == (["root.ttl", "net"], [])
-        ((path, accept),) = asked
-        assert path == "/turtle"
-        assert accept.startswith("text/turtle, application/rdf+xml")
-
-
-def test_imports_in_the_folder_are_not_fetched(tmp_path: Path) -> None:
-    with live_broker() as (address, asked):
-        root = write(tmp_path / "root.ttl", EX + "root", address + "/turtle")
-        write(tmp_path / "library" / "here.ttl", address + "/turtle")
-        assert load(root, imports=tmp_path / "library", fetch=True)[0] == ["root.ttl", "here.ttl"]
-        assert asked == []
-
-
-def test_a_redirect_is_followed_and_relative_names_are_its_own(tmp_path: Path) -> None:
-    with live_broker() as (address, _):
-        root = write(tmp_path / "root.ttl", EX + "root", address + "/moved")
-        problems: list[Problem] = []
-        read = read_sources([root], problems.append, DEFAULT_LIMITS, LoadOptions(None, True))
-        assert problems == []
-        assert NamedNode(address + "/turtle") in {s for s, _, _ in read.triples}
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/gone", "it could not be fetched: HTTP Error 404"),
-        ("/page", "an HTML page, not RDF or a feed"),
-        ("/large", "larger than 50,000 bytes"),
-        ("/file", "it could not be fetched: HTTP Error 302"),
-    ],
-)
-def test_what_cannot_be_fetched_is_missing(tmp_path: Path, path: str, reason: str) -> None:
-    with live_broker() as (address, _):
-        root = write(tmp_path / "root.ttl", EX + "root", address + path)
-        files, (problem,) = load(root, fetch=True, limits=Limits(document_bytes=50_000))
-    assert files == ["root.ttl"]
-    assert f"{root}: it imports <{address}{path}>, which is missing: {reason}" in problem
-
-
-def test_only_http_is_fetched(tmp_path: Path) -> None:
-    secret = write(tmp_path / "secret.ttl", EX + "secret")
-    root = write(tmp_path / "root.ttl", EX + "root", secret.as_uri(), "urn:x", "ftp://127.0.0.1/")
-    files, problems = load(root, fetch=True)
-    assert files == ["root.ttl"]
-    assert ["missing: neither http nor https" in problem for problem in problems] == [True] * 3
-
-
-@pytest.mark.parametrize("path", ["/drip-head", "/drip-body"])
-def test_a_slow_server_is_given_up(tmp_path: Path, path: str) -> None:
-    with live_broker() as (address, _):
-        root = write(tmp_path / "root.ttl", EX + "root", address + path)
-        _, (problem,) = load(root, fetch=True, limits=Limits(fetch_seconds=0.5))
-    assert "missing: it took more than 0.5 seconds" in problem
-
-
-def test_plain_text_may_be_turtle(tmp_path: Path) -> None:
-    with live_broker() as (address, _):
-        root = write(tmp_path / "root.ttl", EX + "root", address + "/plain")
-        assert load(root, fetch=True) == (["root.ttl", "net"], [])

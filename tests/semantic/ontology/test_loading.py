@@ -10,7 +10,7 @@ from pyoxigraph import Triple as Statement
 
 from semantic.errors import InputError, OntologyError, Problem, Severity
 from semantic.ontology.documents import read_file
-from semantic.ontology.loading import Sources, loading, read_sources
+from semantic.ontology.loading import Sources, read_sources
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Triple
 from semantic.vocabulary import (
@@ -101,7 +101,7 @@ def test_a_rule_that_is_not_utf_8(tmp_path: Path) -> None:
 
 def test_an_unknown_reasoner() -> None:
     with pytest.raises(InputError, match="'elk' is unknown"):
-        loading(None, False, "elk", False)
+        Ontology.load(reason="elk")
 
 
 @pytest.mark.parametrize(

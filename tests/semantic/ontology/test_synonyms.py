@@ -16,19 +16,17 @@ from semantic.ontology.synonyms import (
     SynonymPairs,
     SynonymRow,
     SynonymRows,
-    label_synonyms,
     merged,
     normalized,
     unambiguous,
 )
-from semantic.terms import Term, Triple
-from semantic.vocabulary import LABEL, OWL, RDF, SKOS, SUBCLASS, TYPE, XSD
+from semantic.terms import Term
+from semantic.vocabulary import LABEL, OWL, RDF, SUBCLASS, TYPE, XSD
 from tests.oracle import Pair, roots
 from tests.oracle import unambiguous as unambiguous_pairs
 
 A, B, C, D = (NamedNode(f"urn:{name}") for name in "abcd")
 NONE: frozenset[Term] = frozenset()
-PREFERRED, OTHER, HIDDEN = SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"]
 CASEFOLD = SynonymOptions(casefold=True)
 
 
@@ -273,100 +271,10 @@ def test_that_long_chains_need_no_stack() -> None:
     assert Roots([], chain, NONE).root(Literal("0")) == Literal("49999")
 
 
-# --- Labels ---------------------------------------------------------------------------------------
-
-STATES: list[Triple] = [
-    (A, PREFERRED, Literal("États-Unis", language="fr")),
-    (A, PREFERRED, Literal("United States", language="en")),
-    (A, OTHER, Literal("US")),
-    (A, HIDDEN, Literal("Untied States", language="en")),
-]
-
-
-@pytest.mark.parametrize(
-    ("more", "root"),
-    [
-        ([], "United States"),
-        ([(A, PREFERRED, Literal("USA"))], "USA"),
-        ([(A, PREFERRED, Literal("America", language="en-us"))], "United States"),
-        ([(A, PREFERRED, Literal("The States", language="en"))], "The States"),
-        ([(A, PREFERRED, Literal("Estados", language="es"))], "United States"),
-    ],
-)
-def test_labels_have_the_preferred_one_as_root(more: list[Triple], root: str) -> None:
-    texts = label_synonyms([*more, *STATES], unexpected)
-    assert set(texts.values()) == {root}
-    assert {"États-Unis", "United States", "US", "Untied States"} <= set(texts)
-
-
-def test_labels_that_say_nothing() -> None:
-    triples: list[Triple] = [
-        (A, OTHER, Literal("no preferred label")),
-        (B, LABEL, Literal("not a label of SKOS")),
-        (B, PREFERRED, Literal("5", datatype=NamedNode("urn:number"))),
-        (B, PREFERRED, C),
-        (BlankNode("b"), PREFERRED, Literal("one", language="de")),
-        (BlankNode("b"), PREFERRED, Literal("uno", language="it")),
-    ]
-    assert label_synonyms(triples, unexpected) == {"one": "one", "uno": "one"}
-
-
-def test_a_label_of_two_concepts() -> None:
+def test_that_only_ambiguous_texts_are_removed() -> None:
     problems: list[Problem] = []
-    triples: list[Triple] = [
-        *STATES,
-        (B, PREFERRED, Literal("ultrasound")),
-        (B, OTHER, Literal("US")),
-        (B, OTHER, Literal("sonography")),
-        # An equal preferred label is not a conflict.
-        (C, PREFERRED, Literal("United States", language="en")),
-        (C, OTHER, Literal("U.S.")),
-        (D, PREFERRED, Literal("States")),
-        (D, OTHER, Literal("United States")),  # A root of other labels is never a synonym.
-    ]
-    texts = label_synonyms(triples, problems.append)
-    assert texts == {
-        "États-Unis": "United States",
-        "Untied States": "United States",
-        "U.S.": "United States",
-        "ultrasound": "ultrasound",
-        "sonography": "ultrasound",
-        "States": "States",
-    }
-    assert [problem.what for problem in problems] == [
-        "'United States' is a label of <urn:a> and of <urn:d>, whose preferred labels differ",
-        "'US' is a label of <urn:a> and of <urn:b>, whose preferred labels differ",
-    ]
-    assert {problem.severity for problem in problems} == {Severity.WARNING}
-
-
-def test_labels_that_fold_together() -> None:
-    problems: list[Problem] = []
-    triples: list[Triple] = [
-        (A, PREFERRED, Literal("Polish")),
-        (B, PREFERRED, Literal("varnish")),
-        (B, OTHER, Literal("polish")),
-    ]
-    assert len(label_synonyms(triples, unexpected)) == 3
-    assert label_synonyms(triples, problems.append, CASEFOLD) == {"varnish": "varnish"}
+    pairs = SynonymPairs(texts={"US": "United States", "us": "we", "UK": "Britain"})
+    assert normalized(pairs, SynonymOptions(), unexpected) is pairs
+    assert normalized(pairs, SynonymOptions(nfkc=True), unexpected) == pairs
+    assert normalized(pairs, CASEFOLD, problems.append).texts == {"UK": "Britain"}
     assert len(problems) == 1
-
-
-def test_that_labels_have_to_be_asked_for() -> None:
-    pairs = SynonymPairs(texts={"United States": "USA"})
-    assert normalized(pairs, SynonymOptions(), STATES, unexpected) is pairs
-    assert normalized(pairs, SynonymOptions(nfkc=True), STATES, unexpected) == pairs
-    known = Ontology(STATES, pairs, options=SynonymOptions(labels=True), on_problem=unexpected)
-    for text in ("US", "États-Unis", "United States"):
-        assert known.root(Literal(text)) == Literal("USA")
-
-
-def test_labels_against_a_synonym_file() -> None:
-    problems: list[Problem] = []
-    pairs = SynonymPairs(texts={"US": "ultrasound"})
-    texts = normalized(pairs, SynonymOptions(labels=True), STATES, problems.append).texts
-    assert "US" not in texts
-    assert texts["États-Unis"] == "United States"
-    assert [problem.what for problem in problems] == [
-        "US has two roots: ultrasound (synonyms) and United States"
-    ]

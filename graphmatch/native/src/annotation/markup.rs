@@ -41,7 +41,7 @@ impl Markup {
     ///
     /// The edges of a block element become an empty line and a line break a newline. Other tags leave
     /// nothing, so that a word with a tag inside stays one word.
-    pub fn plain_text<'a>(&self, markup: &'a str) -> Cow<'a, str> {
+    fn plain_text<'a>(&self, markup: &'a str) -> Cow<'a, str> {
         let mut text = Cow::from(markup);
         if markup.contains('<') {
             let (mut shown, mut done) = (String::with_capacity(markup.len()), 0);
@@ -68,15 +68,17 @@ impl Markup {
         }
     }
 
-    /// Returns the plain text without the links and share buttons that feeds add to it.
+    /// Returns the plain text. If it `has_links`, those and the share buttons that feeds add to it are
+    /// left out.
     ///
     /// One of these counts behind the end of a sentence or of a line, not at the beginning of the text.
-    pub fn text_without_links<'a>(&self, markup: &'a str) -> Cow<'a, str> {
+    pub fn text<'a>(&self, markup: &'a str, has_links: bool) -> Cow<'a, str> {
         const ENDS: [char; 11] = ['\n', '.', '…', '!', '?', ':', ']', ')', '»', '”', '"'];
         const OPENS: [char; 8] = [' ', '\t', '\u{A0}', '(', '[', '"', '“', '→'];
         let text = self.plain_text(markup);
         let (mut kept, mut done, mut from) = (String::new(), 0, 1);
-        while from <= text.len()
+        while has_links
+            && from <= text.len()
             && let Some(link) = self.links.find_at(&text, from)
         {
             let before = text[..link.start()].chars().rev().take(8).find(|c| !OPENS.contains(c));

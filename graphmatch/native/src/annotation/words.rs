@@ -150,13 +150,7 @@ pub fn folded(text: &str, words: &[Range<usize>]) -> String {
     let mut folded = String::with_capacity(text.len() + 2);
     folded.push(' ');
     for word in words {
-        let (word, begin) = (&text[word.clone()], folded.len());
-        if word.is_ascii() && !is_break(word) {
-            folded.push_str(word);
-            folded[begin..].make_ascii_lowercase();
-        } else {
-            folded.push_str(&fold(word));
-        }
+        folded.push_str(&fold(&text[word.clone()]));
         folded.push(' ');
     }
     if words.is_empty() {

@@ -36,18 +36,19 @@ pub struct Annotator {
 
 #[pymethods]
 impl Annotator {
-    /// Takes labels: texts, language tags and IRIs of concepts; whether other forms of them are
-    /// found; and rules.
+    /// Takes labels: texts, language tags, IRIs of concepts, and whether they are proper names;
+    /// whether other forms of them are found; and rules.
     #[new]
     fn new(
-        labels: Vec<(String, Option<String>, String)>,
+        labels: Vec<(String, Option<String>, String, bool)>,
         stem: bool,
         rules: TextRules,
     ) -> PyResult<Self> {
-        let labels = labels.into_iter().map(|(text, language, iri)| Label {
+        let labels = labels.into_iter().map(|(text, language, iri, is_proper)| Label {
             text: text.into(),
             language: language.map(Into::into),
             concept: format!("<{iri}>").into(),
+            is_proper,
         });
         let languages = Languages::new(rules.function_words, rules.endings, rules.stemmers);
         let markup = Markup::new(rules.blocks, &rules.links);
@@ -92,7 +93,7 @@ impl Annotator {
     /// Returns the text that a browser shows of markup. The links and share buttons that feeds add
     /// to a text that `has_links` are left out.
     fn text(&self, py: Python<'_>, markup: &str, has_links: bool) -> String {
-        py.detach(|| self.annotator.text(markup, has_links).into_owned())
+        py.detach(|| self.annotator.markup.text(markup, has_links).into_owned())
     }
 }
 

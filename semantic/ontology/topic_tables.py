@@ -1,0 +1,81 @@
+"""Topics from CSV tables with the columns ``topic``, ``label``, ``language`` and ``broader``.
+
+Each topic is a SKOS concept. It is written as a name, an IRI, or an IRI with a prefix that another
+file of the ontology declares. A row gives a label, a broader topic, or both. Several rows of a
+topic give it several labels and broader topics. The first label in a language is the preferred one.
+The label of a topic without any is its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from pyoxigraph import Literal, NamedNode
+
+from semantic.errors import OnProblem, Place, Problem
+from semantic.ontology.csv_tables import SKIPPED, CsvTable, iri_of
+from semantic.ontology.names import LABELS
+from semantic.terms import Term, Triple
+from semantic.vocabulary import BROADER, GM, SKOS, TYPE
+
+_LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
+
+def topic_triples(
+    tables: Iterable[CsvTable],
+    stated: Iterable[Triple],
+    prefixes: Mapping[str, str],
+    on_problem: OnProblem,
+) -> list[Triple]:
+    """Return the triples of topics in tables; report and skip unusable rows and broader topics.
+
+    A broader topic is a topic of the tables, an IRI, a prefixed name, or a label of a term in
+    `stated`, regardless of case.
+    """
+    topics: dict[str, NamedNode] = {}
+    labels: defaultdict[NamedNode, list[Literal]] = defaultdict(list)
+    links: list[tuple[NamedNode, str, Place]] = []
+    for row, where in (row for table in tables for row in table.rows):
+        name, text, tag = (row.get(column, "") for column in ("topic", "label", "language"))
+        if not any(row.values()):
+            continue  # A spreadsheet has empty rows at its end.
+        if not name:
+            on_problem(Problem("the row has no topic", where, SKIPPED))
+            continue
+        if tag and not _LANGUAGE.fullmatch(tag):
+            what = f"{tag!r} is not a language tag, such as `en`"
+            on_problem(Problem(what, where, SKIPPED))
+            continue
+        own = GM[f"topic:{quote(name, safe='')}"]
+        topic = topics.setdefault(name, iri_of(name, prefixes) or own)
+        if text:
+            labels[topic].append(Literal(text, language=tag or None))
+        if broader := row.get("broader"):
+            links.append((topic, broader, where))
+    found: list[Triple] = []
+    for name, topic in topics.items():
+        found.append((topic, TYPE, SKOS["Concept"]))
+        languages: set[str | None] = set()
+        if not labels[topic] and iri_of(name, prefixes) is None:
+            labels[topic].append(Literal(name))
+        for label in dict.fromkeys(labels[topic]):
+            kind = "altLabel" if label.language in languages else "prefLabel"
+            found.append((topic, SKOS[kind], label))
+            languages.add(label.language)
+    named: defaultdict[str, set[Term]] = defaultdict(set)
+    for s, p, o in (*stated, *found) if links else ():
+        if p in LABELS and isinstance(o, Literal):
+            named[o.value.casefold()].add(s)
+    for topic, name, where in links:
+        known = topics.get(name) or iri_of(name, prefixes)
+        several = {known} if known else named[name.casefold()]
+        if len(several) == 1:
+            found += ((topic, BROADER, term) for term in several)
+            continue
+        what = f"the broader topic {name!r} is the name of {len(several) or 'no'} terms"
+        remedy = "The link was left out. Add a row for this topic, or write its IRI."
+        on_problem(Problem(what, where, remedy))
+    return found

@@ -1,0 +1,159 @@
+"""Topics from CSV tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+from graphmatch import Engine
+from graphmatch.topics import Topics, known_concepts
+from semantic import Ontology
+from semantic.errors import OntologyError, Problem
+from semantic.limits import Limits
+from semantic.ontology.csv_tables import read_csv
+from semantic.publication import Publication
+from semantic.terms import Term
+from semantic.vocabulary import BROADER, GM, RSS, SKOS, TYPE
+
+NEWS = """
+@prefix news: <http://example.org/news#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+news:Politics a skos:Concept ; skos:prefLabel "Politics"@en .
+news:Bank a skos:Concept ; skos:prefLabel "Bank"@en .
+news:Shore a skos:Concept ; skos:prefLabel "Bank"@de .
+"""
+NAMES = NamedNode("http://example.org/news#Politics")
+
+
+def unexpected(problem: Problem) -> None:
+    raise AssertionError(problem)
+
+
+def topic(name: str) -> NamedNode:
+    return GM[f"topic:{name}"]
+
+
+def load(
+    folder: Path, table: str | bytes, problems: list[Problem] | None = None, *more: str
+) -> Ontology:
+    """Load the table `topics.csv`, with the file `news.ttl`."""
+    file, news = folder / "topics.csv", folder / "news.ttl"
+    file.write_bytes(table.encode() if isinstance(table, str) else table)
+    news.write_text(NEWS)
+    on_problem = unexpected if problems is None else problems.append
+    return Ontology.load(file, news, *more, on_problem=on_problem)
+
+
+def labels(ontology: Ontology, term: NamedNode, kind: str) -> list[Term]:
+    return [o for s, p, o in ontology.stated if s == term and p == SKOS[kind]]
+
+
+def test_rows_give_labels_and_broader_topics(tmp_path: Path) -> None:
+    ontology = load(
+        tmp_path,
+        "topic,label,language,broader\n"
+        "Climate policy,climate policy,en,Climate\n"
+        "Climate policy,Klimapolitik,de,politics\n"
+        "Climate policy,carbon tax,en,\n"
+        "Climate policy,carbon tax,en,news:Bank\n"
+        "Climate,,,\n"
+        "news:Energy,energy,,http://example.org/x\n",
+    )
+    policy, climate = topic("Climate%20policy"), topic("Climate")
+    assert labels(ontology, policy, "prefLabel") == [
+        Literal("climate policy", language="en"),
+        Literal("Klimapolitik", language="de"),
+    ]
+    assert labels(ontology, policy, "altLabel") == [Literal("carbon tax", language="en")]
+    assert labels(ontology, climate, "prefLabel") == [Literal("Climate")]
+    energy, bank = (NamedNode(f"http://example.org/news#{name}") for name in ("Energy", "Bank"))
+    assert set(ontology.concepts.parents(policy)) == {climate, NAMES, bank}
+    assert ontology.concepts.parents(energy) == (NamedNode("http://example.org/x"),)
+    assert all((each, TYPE, SKOS["Concept"]) in ontology.stated for each in (policy, energy))
+    concepts = known_concepts(ontology)
+    assert concepts is not None
+    for name in ("Climate policy", "climate policy", "KLIMAPOLITIK", "carbon tax"):
+        assert concepts.find(name) == policy
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"\xef\xbb\xbfTopic;Label;Language;Broader;Notes\r\n"
+        b'"Food; drink";"soup";en;;x\r\n;;;;\r\nSoup;;;"Food; drink";\r\n',
+        b"broader\ttopic\tlabel\tlanguage\n\tFood; drink\tsoup\ten\nFood; drink\tSoup\t\t\n",
+        b'label,topic\nsoup,Food; drink\n"Soup",Soup\n',
+    ],
+)
+def test_semicolons_tabs_and_columns_in_any_order(table: bytes, tmp_path: Path) -> None:
+    ontology = load(tmp_path, table)
+    food, soup = topic("Food%3B%20drink"), topic("Soup")
+    assert {food, soup} <= set(ontology.concepts)
+    if b"broader" in table.lower():
+        assert (soup, BROADER, food) in ontology.stated
+
+
+def test_every_bad_row_is_reported_and_the_rest_is_used(tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    ontology = load(
+        tmp_path,
+        "topic,label,language,broader\n"
+        ",soup,en,\n"
+        "Soup,soup,English,\n"
+        "Soup,soup, hot,en,\n"
+        "Soup,soup,en,Food\n"
+        "Soup,soups,en,Bank\n"
+        "Stew,stew,en-GB,Soup\n",
+        problems,
+    )
+    assert [(problem.where.line, problem.what) for problem in problems] == [
+        (4, "the row has more fields than the first line"),
+        (2, "the row has no topic"),
+        (3, "'English' is not a language tag, such as `en`"),
+        (5, "the broader topic 'Food' is the name of no terms"),
+        (6, "the broader topic 'Bank' is the name of 2 terms"),
+    ]
+    assert {problem.where.source for problem in problems} == {str(tmp_path / "topics.csv")}
+    assert all(problem.remedy for problem in problems)
+    assert ontology.concepts.parents(topic("Stew")) == (topic("Soup"),)
+    assert len(labels(ontology, topic("Soup"), "altLabel")) == 1
+
+
+def test_a_table_that_is_neither_topics_nor_synonyms(tmp_path: Path) -> None:
+    with pytest.raises(OntologyError, match=r"topics.csv:1: .*Write `term,root`, or `topic,label"):
+        load(tmp_path, "name,label\na,b\n")
+
+
+def test_a_topic_needs_only_a_preferred_label(tmp_path: Path) -> None:
+    file = tmp_path / "t.ttl"
+    file.write_text(
+        "@prefix s: <http://www.w3.org/2004/02/skos/core#> ."
+        "@prefix o: <http://www.w3.org/2002/07/owl#> ."
+        '<urn:a> s:prefLabel "climate" . <urn:b> a o:Class ; s:prefLabel "class" .'
+        '<urn:c> a o:ObjectProperty ; s:prefLabel "property" .'
+        '<urn:d> a s:ConceptScheme ; s:prefLabel "scheme" .'
+    )
+    ontology = Ontology.load(file)
+    assert list(ontology.concepts) == [NamedNode("urn:a")]
+
+
+def test_topics_of_a_table_find_items(tmp_path: Path) -> None:
+    ontology = load(tmp_path, "topic,label,language,broader\nHome,,,\nSoup,Suppe,de,Home\n")
+    engine = Engine(ontology)
+    engine.subscribe("home", Topics(("Home",)).query(known_concepts(ontology)))
+    item = NamedNode("urn:item")
+    for text, count in (("Gute Suppen", 1), ("Good stew", 0)):
+        title = (item, RSS["title"], Literal(text, language="de"))
+        assert (
+            len(engine.match(Publication.of("urn:p", [(item, TYPE, RSS["item"]), title]))) == count
+        )
+
+
+def test_rows_have_limited_texts(tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    path, limits = tmp_path / "t.csv", Limits(text_characters=1000)
+    path.write_text("topic,label\nSoup," + 1001 * "x" + "\nStew,stew\n")
+    assert [row["topic"] for row, _ in read_csv(path, problems.append, limits).rows] == ["Stew"]
+    assert [problem.where.line for problem in problems] == [2]
