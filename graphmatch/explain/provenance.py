@@ -60,8 +60,8 @@ class Provenance:
     @cached_property
     def _measured(self) -> Mapping[Triple, Triple]:
         """Triples with quantities in base units, mapped to the original triples."""
-        normal = self._known.units.normal_triples(self._rooted, lambda *_: None)
-        return {} if normal is None else normal.origins
+        units = self._enricher.units or self._known.units
+        return units.normal_triples(self._rooted, lambda *_: None) or {}
 
     def holds(self, triple: Triple) -> bool:
         """Return whether the enriched publication has a triple, stated or derived."""
