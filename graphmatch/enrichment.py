@@ -294,14 +294,14 @@ class Enricher:
     @cached_property
     def units(self) -> Units | None:
         """The ontology's units, with those that queries name; ``None`` without rules."""
-        return self._units_with(())
+        return self._units_with(()) if self.rdfs else None
 
-    def _units_with(self, terms: Iterable[Term]) -> Units | None:
+    def _units_with(self, terms: Iterable[Term]) -> Units:
         """Return the units, with those that functions, subscriptions and other `terms` name."""
         core = None if self._shared is None else self._shared()
         asked = () if core is None else map(_native.term, core.demanded(f"<{IN_UNIT}"))
         functions = () if self.functions is None else self.functions.demanded()
-        return self.ontology.units.with_hidden((*asked, *functions, *terms)) if self.rdfs else None
+        return self.ontology.units.with_hidden((*asked, *functions, *terms))
 
     def adapt(self) -> bool:
         """Adapt to new subscriptions; return whether the core has to get the ontology again."""
@@ -406,7 +406,8 @@ class Enricher:
         query = parser.query(id, text)
         rewritten = rewritten_query(id, query, self.root, self.units)
         terms = [term for term, _ in rewritten.constants()]
-        self._name_units(id, terms)
+        if self.units is not None and not self.units.hidden.issuperset(filter(is_in_unit, terms)):
+            self._name_units(id, terms)
         for term, _ in query.constants():
             if concept_name_of(term) is not None:  # The core need not ask for this name again.
                 self._core.resolve(written(term), written(self.root(term)))
@@ -414,10 +415,8 @@ class Enricher:
 
     def _name_units(self, id: str, terms: Sequence[Term]) -> None:
         """Convert quantities of publications to the units that a query's constants name."""
-        if self.units is None or self.units.hidden.issuperset(filter(is_in_unit, terms)):
-            return
         units = self._units_with(terms)  # Without the units of removed subscriptions.
-        if units is not None and len(units.hidden) > _NAMED_UNITS:
+        if len(units.hidden) > _NAMED_UNITS:
             what = f"the subscriptions name more than {_NAMED_UNITS} units of properties"
             raise SubscriptionError(Problem(what, Place(id), "Use a unit that others name."))
         self.units = units

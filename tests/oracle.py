@@ -680,23 +680,20 @@ def in_named_units(query: Query) -> Query:
         if isinstance(one, Compare) and _is_quantity(one.constant):
             number, text = one.constant.value.split()
             _, factor, offset = UNITS[Literal(text)]
-            _, own_factor, own_offset = UNITS[
-                units.get(numbers[one.variable]) or quantities[one.variable]
-            ]
+            unit = units.get(numbers[one.variable]) or quantities[one.variable]
+            _, own_factor, own_offset = UNITS[unit]
             own = (Fraction(number) * factor + offset - own_offset) / own_factor
             return Compare(one.variable, one.operator, _number(own))
         return one
 
+    def part(one: Part) -> Part:
+        if isinstance(one, Union):
+            return Union(tuple(map(group, one.branches)))
+        return type(one)(group(one.group))
+
     def group(one: Group) -> Group:
-        parts = (
-            Union(tuple(map(group, p.branches)))
-            if isinstance(p, Union)
-            else type(p)(group(p.group))
-            for p in one.parts
-        )
-        return Group(
-            tuple(map(pattern, one.patterns)), tuple(map(constraint, one.filters)), tuple(parts)
-        )
+        filters, parts = map(constraint, one.filters), map(part, one.parts)
+        return Group(tuple(map(pattern, one.patterns)), tuple(filters), tuple(parts))
 
     return replace(query, where=group(query.where)) if units or quantities else query
 

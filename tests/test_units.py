@@ -266,7 +266,7 @@ def test_the_example_of_ctps() -> None:
 
 
 def test_what_a_solution_binds() -> None:
-    units = Units.of(turtle(declared("GBy")), Ontology().properties, raise_problem)
+    units = Units(turtle(declared("GBy")), Ontology().properties, raise_problem)
     stated = Publication.of("p", turtle('e:x e:a "1 TB"^^cdt:ucum .'))
     assert units.normal(stated, raise_problem).triples[0][2] == Literal(
         "1000", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer")

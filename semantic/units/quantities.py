@@ -69,9 +69,8 @@ class UnitError(UnplacedError):
 
 def is_quantity(term: Term) -> TypeGuard[Literal]:
     """Return whether a term is a literal whose datatype is for numbers with a unit."""
-    if not isinstance(term, Literal) or term.datatype.value == _UNIT_ONLY:
-        return False
-    return term.datatype.value.startswith(CDT.iri)
+    datatype = term.datatype.value if isinstance(term, Literal) else ""
+    return datatype.startswith(CDT.iri) and datatype != _UNIT_ONLY
 
 
 def in_unit(property_: Term, unit: NamedNode | Literal) -> NamedNode:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -84,7 +85,7 @@ class Units:
     --------
     >>> from semantic.units.quantities import BASE_UNIT, UCUM
     >>> disk, size = NamedNode("urn:disk"), NamedNode("urn:size")
-    >>> units = Units.of([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
+    >>> units = Units([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
     >>> item = Publication.of("p", [(disk, size, Literal("0.04 TB", datatype=UCUM))])
     >>> units.normal(item, print).triples[0][2].value
     '40'
@@ -95,52 +96,42 @@ class Units:
 
     def __init__(
         self,
-        declarations: Declarations,
-        registry: Registry,
+        triples: Iterable[Triple],
         properties: Taxonomy,
-        hidden: Iterable[NamedNode] = (),
+        on_problem: OnProblem,
+        registry: Registry | None = None,
     ) -> None:
-        self.registry = registry
+        """Compile the unit declarations in an ontology's triples, which use root terms.
+
+        Declarations are inherited in the hierarchy of `properties`, and unusable ones are reported.
+        Pass the `registry` of other `Units` to share its cache.
+        """
+        self.registry = registry or Registry()
         self._properties = properties
-        self.declarations = declarations
-        self._unit_attributes = declarations.unit_attributes
+        self.declarations = _declarations(triples, properties, self.registry, on_problem)
+        self._unit_attributes = self.declarations.unit_attributes
         values: defaultdict[Term, list[Term]] = defaultdict(list)
-        for value, attributes in declarations.unit_attributes.items():
+        for value, attributes in self._unit_attributes.items():
             for attribute in attributes:
                 values[attribute].append(value)
         self._value_attributes: Mapping[Term, Sequence[Term]] = dict(values)
-        self.measured = frozenset(values).union(declarations.unit_attributes)
+        self.measured = frozenset(values).union(self._unit_attributes)
         """Attributes of plain numbers with a unit, and attributes that give the unit."""
-        self.hidden = frozenset(hidden)
-        self._hidden: defaultdict[Term, list[tuple[NamedNode, NamedUnit]]] = defaultdict(list)
-        for property_ in self.hidden:
-            with suppress(UnitError, ValueError):  # A query may name a similar property.
-                attribute, unit = read_in_unit(property_)
-                self._hidden[attribute].append((property_, self.registry.named(unit)))
+        self.hidden: frozenset[NamedNode] = frozenset()
+        self._hidden: Mapping[Term, Sequence[tuple[NamedNode, NamedUnit]]] = {}
 
     def with_hidden(self, properties: Iterable[Term | None]) -> Units:
         """Return units that also give publications these properties, if `in_unit` made them."""
         new = set(filter(is_in_unit, properties)) - self.hidden
         if not new:
             return self
-        return Units(self.declarations, self.registry, self._properties, self.hidden | new)
-
-    @classmethod
-    def of(
-        cls,
-        triples: Iterable[Triple],
-        properties: Taxonomy,
-        on_problem: OnProblem,
-        registry: Registry | None = None,
-    ) -> Units:
-        """Compile the unit declarations in an ontology's triples, which use root terms.
-
-        Declarations are inherited in the hierarchy of `properties`, and unusable ones are reported.
-        Pass the `registry` of other `Units` to share its cache.
-        """
-        registry = registry or Registry()
-        declarations = _declarations(triples, properties, registry, on_problem)
-        return cls(declarations, registry, properties)
+        units, hidden = copy(self), defaultdict(list)
+        units.hidden, units._hidden = self.hidden | new, hidden
+        for property_ in units.hidden:
+            with suppress(UnitError, ValueError):  # A query may name a similar property.
+                attribute, unit = read_in_unit(property_)
+                hidden[attribute].append((property_, self.registry.named(unit)))
+        return units
 
     def base_unit(self, attribute: Term) -> NamedUnit | None:
         """Return the declared unit of an attribute's numbers, or ``None``.
@@ -181,17 +172,12 @@ class Units:
         origins = self.normal_triples(publication.triples, report)
         if origins is None:
             return publication
-        hidden = tuple(triple for triple in origins if is_in_unit(triple[1]))
-        shown = (triple for triple in origins if not is_in_unit(triple[1]))
-        added = (triple for triple, old in origins.items() if triple != old and old in origins)
-        derived = (triple for triple, old in origins.items() if old in publication.derived)
-        return Publication(
-            publication.id,
-            (*shown, *hidden),
-            frozenset((*hidden, *added, *derived)),
-            publication.source,
-            len(hidden),
-        )
+        hidden = [t for t in origins if is_in_unit(t[1])]
+        triples = (*(t for t in origins if not is_in_unit(t[1])), *hidden)
+        added = (t for t, old in origins.items() if t != old and old in origins)
+        changed = (t for t, old in origins.items() if old in publication.derived)
+        derived = frozenset((*hidden, *added, *changed))
+        return Publication(publication.id, triples, derived, publication.source, len(hidden))
 
     def normal_triples(
         self, triples: Iterable[Triple], report: OnUnitError
@@ -308,10 +294,7 @@ class Units:
 
     def concern(self, terms: Iterable[Term]) -> bool:
         """Return whether a query with these constants may need conversion to base units."""
-        return any(
-            term in self._value_attributes or term in self._unit_attributes or is_quantity(term)
-            for term in terms
-        )
+        return any(term in self.measured or is_quantity(term) for term in terms)
 
     def constants(self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]) -> list[Term]:
         """Convert a query's constants, which use root terms, to the units of its numbers.
@@ -320,8 +303,7 @@ class Units:
         `UnitError` if a unit is unknown or incompatible with that of the attribute, or if a
         constant is compared with numbers in several units.
         """
-        by_subject = [(terms[s] if s >= 0 else s, p, cs) for s, p, cs in patterns]
-        named = self._named_units(terms, by_subject)
+        named = self._named_units(terms, patterns)
         converted = list(terms)
         for place, unit in named.items():
             is_property = terms[place] in self.measured
@@ -343,9 +325,7 @@ class Units:
         return converted
 
     def _named_units(
-        self,
-        terms: Sequence[Term],
-        patterns: Sequence[tuple[Term | int, int, Sequence[tuple[int, bool]]]],
+        self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]
     ) -> dict[int, NamedUnit]:
         """Return the named units by the places of their terms, and of the properties they are for.
 
@@ -353,9 +333,10 @@ class Units:
         a quantity for numbers that are compared with it, if they have no other unit.
         """
         found: dict[int, NamedUnit] = {}
-        for subject, attribute, constants in patterns:
+        by_subject = [(terms[s] if s >= 0 else s, p, constants) for s, p, constants in patterns]
+        for subject, attribute, constants in by_subject:
             values = self._value_attributes.get(terms[attribute], ())
-            numbers = [p for s, p, _ in patterns if s == subject and terms[p] in values]
+            numbers = [p for s, p, _ in by_subject if s == subject and terms[p] in values]
             equal = [constant for constant, is_equal in constants if is_equal]
             if not numbers or len(equal) != 1:
                 continue

@@ -35,7 +35,7 @@ def units_of(text: str, problems: list[Problem] | None = None) -> Units:
     triples = turtle(text)
     properties = Taxonomy((s, o) for s, p, o in triples if p == SUBPROPERTY)
     found: list[Problem] = []
-    units = Units.of(triples, properties, found.append)
+    units = Units(triples, properties, found.append)
     if problems is None:
         assert not found
     else:
