@@ -48,7 +48,7 @@ ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, with the core's numbers."""
 PREPARED = ITEM | EVENT | ROOTS | UNITS
 """The steps that `Enricher.prepare` always does."""
-_NAMED_UNITS = 1000
+MAX_NAMED_UNITS = 1000
 """Maximum number of units that all subscriptions name, each with its property."""
 
 
@@ -416,8 +416,8 @@ class Enricher:
     def _name_units(self, id: str, terms: Sequence[Term]) -> None:
         """Convert quantities of publications to the units that a query's constants name."""
         units = self._units_with(terms)  # Without the units of removed subscriptions.
-        if len(units.hidden) > _NAMED_UNITS:
-            what = f"the subscriptions name more than {_NAMED_UNITS} units of properties"
+        if len(units.hidden) > MAX_NAMED_UNITS:
+            what = f"the subscriptions name more than {MAX_NAMED_UNITS} units of properties"
             raise SubscriptionError(Problem(what, Place(id), "Use a unit that others name."))
         self.units = units
         self._is_outdated = not self.ontology.units.measured.isdisjoint(self.ontology.groups)
