@@ -332,8 +332,7 @@ class Enricher:
         ontology, texts = self.ontology, _Texts()
         names, triples = ontology.names, ontology.triples
         if self.units is not None and self.units.hidden:
-            normal = self.units.normal_triples(triples, lambda *_: None)
-            triples = triples if normal is None else tuple(normal)
+            triples = tuple(self.units.normal_triples(triples, lambda *_: None) or triples)
         everything, changed = self._changed(before)
         return {
             "triples": texts.rows(triples),

@@ -657,11 +657,13 @@ def in_named_units(query: Query) -> Query:
     patterns, filters = list(_patterns(query.where)), list(_filters(query.where))
     numbers = {one.object: one.subject for one in patterns if one.predicate in NUMBERS}
     units: dict[Node, Term] = {}
-    for subject, property_, unit in patterns:
-        if property_ in UNIT_PROPERTIES and subject in numbers.values():
-            equal = [f.constant for f in filters if f.variable == unit and f.operator == "="]
-            if not isinstance(unit, Variable) or equal:
-                units[subject] = equal[0] if isinstance(unit, Variable) else unit
+    naming: set[Pattern] = set()
+    for one in patterns:
+        equal = [f.constant for f in filters if f.variable == one.object and f.operator == "="]
+        unit = equal[0] if equal else one.object
+        if one.predicate in UNIT_PROPERTIES and unit in UNITS and one.subject in numbers.values():
+            units[one.subject] = unit
+            naming.add(one)
     quantities: dict[Node, Term] = {}
     for one in filters:
         if one.variable in numbers and _is_quantity(one.constant):
@@ -669,7 +671,7 @@ def in_named_units(query: Query) -> Query:
 
     def pattern(one: Pattern) -> Pattern:
         unit = units.get(one.subject) or quantities.get(one.object)
-        if unit is None or one.predicate not in (*NUMBERS, *UNIT_PROPERTIES):
+        if unit is None or not (one.predicate in NUMBERS or one in naming):
             return one
         object_ = _number(Fraction(one.object.value)) if _is_number(one.object) else one.object
         return Pattern(one.subject, _named(one.predicate, unit), object_)

@@ -20,6 +20,7 @@ from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.terms import Term, Triple
+from semantic.units.quantities import is_in_unit
 from semantic.vocabulary import TYPE
 
 
@@ -133,11 +134,11 @@ class Provenance:
         return f"“{text}” in {where} contains {label}, which names {name}"
 
     def _conversion(self, measured: Triple, triple: Triple) -> str:
-        """Describe the conversion of a quantity to base units."""
-        before, after = self._write(measured[2]), self._write(triple[2])
-        if isinstance(measured[2], Literal) and is_text(measured[2]):
+        """Describe the conversion of a quantity to base units, or to the unit of a subscription."""
+        old, before, after = measured[2], self._write(measured[2]), self._write(triple[2])
+        if is_in_unit(triple[1]) or (isinstance(old, Literal) and is_text(old)):
             return f"{before} is converted to {after}"
-        if isinstance(measured[2], Literal):
+        if isinstance(old, Literal):
             return f"{before} is {after} in base units"
         return f"{before} is a quantity, and {after} in base units"
 
