@@ -118,19 +118,19 @@ class Units:
         self.measured = frozenset(values).union(self._unit_attributes)
         """Attributes of plain numbers with a unit, and attributes that give the unit."""
         self.hidden: frozenset[NamedNode] = frozenset()
-        self._hidden: Mapping[Term, Sequence[tuple[NamedNode, NamedUnit]]] = {}
+        self._hidden: defaultdict[Term, list[tuple[NamedNode, NamedUnit]]] = defaultdict(list)
 
     def with_hidden(self, properties: Iterable[Term | None]) -> Units:
         """Return units that also give publications these properties, if `in_unit` made them."""
         new = set(filter(is_in_unit, properties)) - self.hidden
         if not new:
             return self
-        units, hidden = copy(self), defaultdict(list)
-        units.hidden, units._hidden = self.hidden | new, hidden
+        units = copy(self)
+        units.hidden, units._hidden = self.hidden | new, defaultdict(list)
         for property_ in units.hidden:
             with suppress(UnitError, ValueError):  # A query may name a similar property.
                 attribute, unit = read_in_unit(property_)
-                hidden[attribute].append((property_, self.registry.named(unit)))
+                units._hidden[attribute].append((property_, self.registry.named(unit)))
         return units
 
     def base_unit(self, attribute: Term) -> NamedUnit | None:

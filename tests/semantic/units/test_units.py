@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 import pytest
@@ -77,7 +78,10 @@ def hidden(publication: Publication) -> dict[str, str]:
     """Return the objects that only subscriptions with a named unit see, by property and unit."""
     triples = publication.triples[len(publication.visible_to_all) :]
     assert publication.derived.issuperset(triples)
-    return {unquote(p.value).partition("in-unit.")[2]: o.value for _, p, o in triples}
+    found = [(p, o) for _, p, o in triples if isinstance(p, NamedNode)]
+    names = [unquote(p.value).partition("in-unit.")[2] for p, _ in found]
+    values = [o.value for _, o in found if isinstance(o, NamedNode | Literal)]
+    return dict(zip(names, values, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +272,7 @@ def test_that_two_spellings_of_one_unit_agree() -> None:
     assert own.term == Literal("GBy")
 
 
-def converted(terms: list[Term], *patterns: MeasurablePattern) -> list[Term]:
+def converted(terms: Sequence[Term], *patterns: MeasurablePattern) -> list[Term]:
     return UNITS.constants(terms, patterns)
 
 
@@ -307,7 +311,7 @@ def test_constants_that_cannot_be(
 
 
 def test_that_a_named_unit_gives_its_numbers_another_property() -> None:
-    terms = [AMOUNT, FIVE, OF, Literal("g"), AMOUNT]
+    terms: list[Term] = [AMOUNT, FIVE, OF, Literal("g"), AMOUNT]
     found = converted(terms, (-1, 0, [(1, False)]), (-1, 2, [(3, True)]), (-2, 4, []))
     named = [in_unit(AMOUNT, Literal("g")), in_unit(OF, Literal("g"))]
     five = Literal("5", datatype=XSD["integer"])
@@ -315,7 +319,7 @@ def test_that_a_named_unit_gives_its_numbers_another_property() -> None:
 
 
 def test_that_a_subject_may_be_a_constant() -> None:
-    terms = [e("x"), AMOUNT, e("x"), OF, Literal("g"), e("y"), AMOUNT]
+    terms: list[Term] = [e("x"), AMOUNT, e("x"), OF, Literal("g"), e("y"), AMOUNT]
     found = converted(terms, (0, 1, []), (2, 3, [(4, True)]), (5, 6, []))
     assert found[1] == in_unit(AMOUNT, Literal("g"))
     assert found[6] == AMOUNT
@@ -327,12 +331,12 @@ def test_that_a_subject_may_be_a_constant() -> None:
     ids=["not for equality", "one of two"],
 )
 def test_units_that_name_none(constants: list[tuple[int, bool]]) -> None:
-    terms = [AMOUNT, OF, Literal("g"), Literal("kg")]
+    terms: list[Term] = [AMOUNT, OF, Literal("g"), Literal("kg")]
     assert converted(terms, (-1, 0, []), (-1, 1, constants)) == terms
 
 
 def test_that_a_unit_alone_is_the_stated_one() -> None:
-    terms = [OF, Literal("g")]
+    terms: list[Term] = [OF, Literal("g")]
     assert converted(terms, (-1, 0, [(1, True)])) == terms
 
 
@@ -344,7 +348,7 @@ def test_that_a_quantity_names_a_unit() -> None:
 
 
 def test_that_other_constants_stay() -> None:
-    terms = [e("x"), Literal("heavy"), Literal("5")]
+    terms: list[Term] = [e("x"), Literal("heavy"), Literal("5")]
     assert converted(terms) == terms
     terms = [WEIGHT, Literal("heavy"), OF]
     assert converted(terms, (-1, 0, [(1, True)]), (-1, 2, [])) == terms
