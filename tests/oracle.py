@@ -661,13 +661,18 @@ def in_named_units(query: Query) -> Query:
     for one in patterns:
         equal = [f.constant for f in filters if f.variable == one.object and f.operator == "="]
         unit = equal[0] if equal else one.object
-        if one.predicate in UNIT_PROPERTIES and unit in UNITS and one.subject in numbers.values():
+        if (
+            one.predicate in UNIT_PROPERTIES
+            and not isinstance(unit, Variable)
+            and unit in UNITS
+            and one.subject in numbers.values()
+        ):
             units[one.subject] = unit
             naming.add(one)
     quantities: dict[Node, Term] = {}
-    for one in filters:
-        if one.variable in numbers and _is_quantity(one.constant):
-            quantities.setdefault(one.variable, Literal(one.constant.value.split()[1]))
+    for test in filters:
+        if test.variable in numbers and _is_quantity(test.constant):
+            quantities.setdefault(test.variable, Literal(test.constant.value.split()[1]))
 
     def pattern(one: Pattern) -> Pattern:
         unit = units.get(one.subject) or quantities.get(one.object)
