@@ -51,7 +51,6 @@ from graphmatch.report import (
 )
 from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
-from semantic.annotation.words import WORDS
 from semantic.clock import Clock, moment, utc_now
 from semantic.errors import GraphMatchError, OnProblem, Place, plural, shown, warn_problem
 from semantic.files import plain
@@ -246,16 +245,13 @@ class Engine(Matcher):
     def _follow_subscriptions(self) -> None:
         """Adapt operators and enrichment to the subscriptions, after some were added.
 
-        The indexes of operators get the constants of their calls. Feed items get ``gm:words`` as
-        soon as a subscription uses them.
+        The indexes of operators get the constants of their calls. Feed items get ``gm:words``, and
+        quantities a unit, as soon as a subscription uses them.
         """
         self._operators.follow(self._core)
-        enricher = self._enricher
-        if not enricher.words and self._core.has_term(str(WORDS)):
-            begins = not enricher.reads_items
-            enricher.words = True
-            if begins:
-                self._adopt(enricher)
+        if self._enricher.adapt():
+            *_, waiting = self._adopt(self._enricher)
+            registration.add_again(self._core, self._rewritten, waiting)
 
     # -- subscriptions ----------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ The pipeline of a publication is always
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -31,12 +31,13 @@ from semantic.annotation.words import WORDS
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.names import concept_name_of, name_of
 from semantic.clock import moment
-from semantic.errors import Choice, OnProblem, Place, Problem, Severity
+from semantic.errors import Choice, OnProblem, Place, Problem, Severity, SubscriptionError
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Derived, Mention, Term, Triple, written
+from semantic.units.quantities import IN_UNIT, is_in_unit
 from semantic.units.units import Units
 from semantic.vocabulary import PREFIXES, RSS
 
@@ -47,6 +48,8 @@ ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, with the core's numbers."""
 PREPARED = ITEM | EVENT | ROOTS | UNITS
 """The steps that `Enricher.prepare` always does."""
+MAX_NAMED_UNITS = 1000
+"""Maximum number of units that all subscriptions name, each with its property."""
 
 
 class Entailment(Choice):
@@ -171,6 +174,7 @@ class Enricher:
         self._shared = None if core is None else ref(core)  # The core refers to its enricher.
         # Whether a subscription asks for `gm:words`; the engine updates it later.
         self.words = core is not None and core.has_term(str(WORDS))
+        self._is_outdated = False
 
     @property
     def known(self) -> OntologyAndAnnotator:
@@ -289,10 +293,25 @@ class Enricher:
         """The classes and concepts of the ontology by name, made on first use."""
         return Concepts(self.ontology)
 
-    @property
+    @cached_property
     def units(self) -> Units | None:
-        """The ontology's units; ``None`` without rules."""
-        return self.ontology.units if self.has_rules else None
+        """The ontology's units, with those that queries name; ``None`` without rules."""
+        return self._units_with(()) if self.has_rules else None
+
+    def _units_with(self, terms: Iterable[Term]) -> Units:
+        """Return the units, with those that functions, subscriptions and other `terms` name."""
+        core = None if self._shared is None else self._shared()
+        asked = () if core is None else map(_native.term, core.demanded(f"<{IN_UNIT}"))
+        functions = () if self.functions is None else self.functions.demanded()
+        return self.ontology.units.with_hidden((*asked, *functions, *terms))
+
+    def adapt(self) -> bool:
+        """Adapt to new subscriptions; return whether the core has to get the ontology again."""
+        outdated, self._is_outdated = self._is_outdated, False
+        if not self.words and self._core.has_term(str(WORDS)):
+            outdated = outdated or not self.reads_items
+            self.words = True
+        return outdated
 
     def root(self, term: Term) -> Term:
         """Return the root term of a term.
@@ -313,10 +332,12 @@ class Enricher:
         `before` is the enricher of the previous ontology, to find the changes.
         """
         ontology, texts = self.ontology, _Texts()
-        names = ontology.names
+        names, triples = ontology.names, ontology.triples
+        if self.units is not None and self.units.hidden:
+            triples = tuple(self.units.normal_triples(triples, lambda *_: None) or triples)
         everything, changed = self._changed(before)
         return {
-            "triples": texts.rows(ontology.triples),
+            "triples": texts.rows(triples),
             "owl_rl": self.entailment is Entailment.OWL_RL,
             "plain": None if self.has_rules else texts.rows(ontology.stated),
             "roots": [(texts[name], texts[root]) for name, root in ontology.roots.pairs()],
@@ -374,9 +395,10 @@ class Enricher:
     # -- steps in Python --------------------------------------------------------------------
 
     def rewritten_constants(self, parser: SubscriptionParser, id: str, text: str) -> list[str]:
-        """Return a query's constants as root terms and in base units.
+        """Return a query's constants as root terms, with quantities converted.
 
-        Also pass the meaning of class names to the core.
+        Also pass the meaning of class names to the core, and convert quantities of publications to
+        the units that the query names.
 
         Raises
         ------
@@ -385,10 +407,22 @@ class Enricher:
         """
         query = parser.query(id, text)
         rewritten = rewritten_query(id, query, self.root, self.units)
+        terms = [term for term, _ in rewritten.constants()]
+        if self.units is not None and not self.units.hidden.issuperset(filter(is_in_unit, terms)):
+            self._name_units(id, terms)
         for term, _ in query.constants():
             if concept_name_of(term) is not None:  # The core need not ask for this name again.
                 self._core.resolve(written(term), written(self.root(term)))
-        return [written(term) for term, _ in rewritten.constants()]
+        return [written(term) for term in terms]
+
+    def _name_units(self, id: str, terms: Sequence[Term]) -> None:
+        """Convert quantities of publications to the units that a query's constants name."""
+        units = self._units_with(terms)  # Without the units of removed subscriptions.
+        if len(units.hidden) > MAX_NAMED_UNITS:
+            what = f"the subscriptions name more than {MAX_NAMED_UNITS} units of properties"
+            raise SubscriptionError(Problem(what, Place(id), "Use a unit that others name."))
+        self.units = units
+        self._is_outdated = not self.ontology.units.measured.isdisjoint(self.ontology.groups)
 
     def enrich(
         self, publication: Publication, now: datetime, mentions: Iterable[Mention] | None = None
@@ -411,7 +445,7 @@ class Enricher:
         hidden: dict[Triple, None] = {}
         if self.has_rules:
             stated = self._as_graph(stated)
-            normal = self._normal(stated, problems.append)
+            normal = self._normal(stated, problems.append, (p for p, _ in asked or ()))
             hidden = dict.fromkeys(normal.triples[len(normal.visible_to_all) :])
             whole = normal.with_triples(normal.visible_to_all, normal.derived.difference(hidden))
             if self.functions is None:
@@ -465,10 +499,13 @@ class Enricher:
         found, _, _ = self._follow(publication.id, triples, len(triples), EVENT)
         return publication.with_derived(found)
 
-    def _normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
-        """Return a publication with root terms and base units."""
+    def _normal(
+        self, publication: Publication, on_problem: OnProblem, asked: Iterable[Term | None] = ()
+    ) -> Publication:
+        """Return a publication with root terms, and quantities in the units `asked` for."""
         ontology = self.ontology
-        return ontology.units.normal(ontology.rewrite(publication), on_problem)
+        units = (self.units or ontology.units).with_hidden(asked)
+        return units.normal(ontology.rewrite(publication), on_problem)
 
     def prepare(self, publication: Publication, steps: int, now: datetime) -> EnrichedPublication:
         """Return a publication after the steps that the core leaves to Python.

@@ -216,6 +216,10 @@ class MappingFunctions:
         """Yield the properties of triples that can make a function run."""
         return self._reads.properties()
 
+    def demanded(self) -> Iterator[Term]:
+        """Yield the properties that the functions ask for, those in named units included."""
+        return self._depends.properties()
+
     def __len__(self) -> int:
         return len(self._functions)
 

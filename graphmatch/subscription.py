@@ -13,7 +13,6 @@ explanations, mapping functions.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -41,8 +40,8 @@ from semantic.errors import Place, Problem, SubscriptionError, UnknownNameError
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.terms import SURROGATE_REMEDY, Term
-from semantic.units.quantities import UnitError, in_base
-from semantic.units.units import ConstantUse, Units
+from semantic.units.quantities import UnitError
+from semantic.units.units import Units
 from semantic.values import ComparisonOperator
 from semantic.vocabulary import PREFIXES
 
@@ -118,7 +117,7 @@ class Subscription:
         )
 
     def rewritten(self, root: Callable[[Term], Term], units: Units | None = None) -> Subscription:
-        """Return the subscription with root terms and base units.
+        """Return the subscription with root terms and converted quantities.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Subscription:
 
 
 def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = None) -> Query:
-    """Return a query with its constants as root terms and in base units.
+    """Return a query with its constants as root terms, and its quantities converted.
 
     Raises
     ------
@@ -148,18 +147,7 @@ def rewritten(query: Query, root: Callable[[Term], Term], units: Units | None = 
     """
     terms: list[Term] = [root(term) if replaced else term for term, replaced in query.constants()]
     if units is not None and units.concern(terms):
-        of: defaultdict[int, list[ConstantUse]] = defaultdict(list)
-        converted: set[int] = set()  # Properties with values requested in base units.
-        for constant, attribute, siblings in query.uses():
-            if (attribute, constant) in siblings:  # The pattern names a unit.
-                places = [p for p, _ in siblings if units.in_base_units(terms[attribute], terms[p])]
-                converted.update((attribute, *places) if places else ())
-            beside = ((terms[p], None if value is None else terms[value]) for p, value in siblings)
-            of[constant].append(ConstantUse(terms[attribute], tuple(beside)))
-        terms = [
-            in_base(term) if number in converted else units.constant(term, of[number])
-            for number, term in enumerate(terms)
-        ]
+        terms = units.constants(terms, query.measurable())
     return query.with_constants(terms)
 
 

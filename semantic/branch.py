@@ -96,7 +96,7 @@ def _comparison(
     variable: Variable, operator: str, constant: Term, prefixes: Mapping[str, str]
 ) -> str:
     written = compact(constant, prefixes)
-    if isinstance(constant, Literal) and is_quantity(constant):
+    if is_quantity(constant):
         return f'{compact(COMPARE, prefixes)}({variable}, "{operator}", {written})'
     return f"{variable} {operator} {written}"
 

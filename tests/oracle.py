@@ -15,13 +15,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Literal as OneOf
 from typing import TypeAlias, TypeGuard, get_args
+from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -530,7 +532,8 @@ def closure(
 class World:
     """Everything that one match depends on: *C(O)*, *E(P)*, the stated links and the roots.
 
-    Attributes belong to *E(P)*, but only for patterns that name their property.
+    Attributes belong to *E(P)*, but only for patterns that name their property; so do numbers in
+    named units, in *E(P)* or *C(O)*.
     """
 
     background: frozenset[Triple]
@@ -539,6 +542,7 @@ class World:
     roots: Roots
     entailment: Entailment = "rdfs"
     attributes: frozenset[Triple] = frozenset()
+    background_attributes: frozenset[Triple] = frozenset()
 
     @classmethod
     def of(
@@ -554,7 +558,10 @@ class World:
         links = _links(root.triples(o | p))
         if entailment == "none":
             return cls(o, p, links, root, entailment)
-        return cls(*closure(root.triples(o), root.triples(p)), links, root, entailment)
+        rooted_o, rooted_p = root.triples(o), root.triples(p)
+        c, e = closure(rooted_o, rooted_p)
+        measured = in_all_units(rooted_p, c), in_all_units(rooted_o, c)
+        return cls(c, e, links, root, entailment, *measured)
 
     @cached_property
     def graph(self) -> frozenset[Triple]:
@@ -562,7 +569,7 @@ class World:
 
     def seen(self, pattern: Pattern) -> frozenset[Triple]:
         """Return the triples that a pattern can match."""
-        return self.graph | self.published(pattern)
+        return self.graph | self.background_attributes | self.published(pattern)
 
     def published(self, pattern: Pattern) -> frozenset[Triple]:
         """Return the triples of *E(P)* that a pattern can match."""
@@ -579,6 +586,141 @@ class World:
                 return x == c or x in _reachable(c, self.links)
             case "childOf":
                 return x != c and (x, c) in self.links
+
+
+# --------------------------------------------------------------------------------------
+# Units: the numbers of QUDT's nodes
+
+Unit: TypeAlias = tuple[str, Fraction, Fraction]
+"""A dimension, and the factor and offset that give the number in its base unit."""
+_KG, _G = ("mass", Fraction(1), Fraction(0)), ("mass", Fraction(1, 1000), Fraction(0))
+_K, _C = ("heat", Fraction(1), Fraction(0)), ("heat", Fraction(1), Fraction("273.15"))
+_QUDT, _UNIT = "http://qudt.org/schema/qudt/", "http://qudt.org/vocab/unit/"
+UNITS: Mapping[Term, Unit] = {
+    NamedNode(f"{_UNIT}KiloGM"): _KG,
+    NamedNode(f"{_UNIT}GM"): _G,
+    NamedNode(f"{_UNIT}K"): _K,
+    NamedNode(f"{_UNIT}DEG_C"): _C,
+    Literal("kg"): _KG,
+    Literal("g"): _G,
+}
+NUMBERS = tuple(NamedNode(_QUDT + name) for name in ("numericValue", "value"))
+UNIT_PROPERTIES = tuple(NamedNode(_QUDT + name) for name in ("unit", "hasUnit"))
+QUANTITY = NamedNode("https://w3id.org/cdt/ucum")
+
+
+def _named(property_: Term, unit: Term) -> NamedNode:
+    """Return a property for the values of another one in a unit."""
+    return NamedNode("urn:oracle:" + quote(f"{property_} {unit}"))
+
+
+def _number(value: Fraction) -> Literal:
+    if value.denominator == 1:
+        return Literal(str(value.numerator), datatype=XSD["integer"])
+    text = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+    return Literal(text, datatype=XSD["decimal"])
+
+
+def _is_number(term: object) -> TypeGuard[Literal]:
+    return isinstance(term, Literal) and term.datatype in _NUMBERS
+
+
+def _is_quantity(term: Term) -> TypeGuard[Literal]:
+    return isinstance(term, Literal) and term.datatype == QUANTITY
+
+
+def _above(property_: Term, c: Iterable[Triple]) -> set[Term]:
+    return {property_, *(o for s, p, o in c if s == property_ and p == SUBPROPERTY)}
+
+
+def in_all_units(triples: frozenset[Triple], c: Iterable[Triple]) -> frozenset[Triple]:
+    """Return each number with exactly one unit, and this unit, in all units of the dimension."""
+    found: set[Triple] = set()
+    for subject, value, number in triples:
+        if not _is_number(number) or _above(value, c).isdisjoint(NUMBERS):
+            continue
+        stated = [t for t in triples if t[0] == subject and t[1] in UNIT_PROPERTIES]
+        if len({UNITS[unit] for _, _, unit in stated}) != 1:
+            continue
+        dimension, factor, offset = UNITS[stated[0][2]]
+        base = Fraction(number.value) * factor + offset
+        for unit, (other, own_factor, own_offset) in UNITS.items():
+            if other == dimension:
+                own = _number((base - own_offset) / own_factor)
+                found |= {(subject, _named(p, unit), own) for p in _above(value, c)}
+                found |= {(subject, _named(p, unit), unit) for _, p, _ in stated}
+    return frozenset(found)
+
+
+def in_named_units(query: Query) -> Query:
+    """Return a query that asks for numbers in the units that it names for their subjects."""
+    patterns, filters = list(_patterns(query.where)), list(_filters(query.where))
+    numbers = {one.object: one.subject for one in patterns if one.predicate in NUMBERS}
+    units: dict[Node, Term] = {}
+    naming: set[Pattern] = set()
+    for one in patterns:
+        equal = [f.constant for f in filters if f.variable == one.object and f.operator == "="]
+        unit = equal[0] if equal else one.object
+        if (
+            one.predicate in UNIT_PROPERTIES
+            and not isinstance(unit, Variable)
+            and unit in UNITS
+            and one.subject in numbers.values()
+        ):
+            units[one.subject] = unit
+            naming.add(one)
+    quantities: dict[Node, Term] = {}
+    for test in filters:
+        if test.variable in numbers and _is_quantity(test.constant):
+            quantities.setdefault(test.variable, Literal(test.constant.value.split()[1]))
+
+    def pattern(one: Pattern) -> Pattern:
+        unit = units.get(one.subject) or quantities.get(one.object)
+        if unit is None or not (one.predicate in NUMBERS or one in naming):
+            return one
+        object_ = _number(Fraction(one.object.value)) if _is_number(one.object) else one.object
+        return Pattern(one.subject, _named(one.predicate, unit), object_)
+
+    def constraint(one: Filter) -> Filter:
+        if isinstance(one, NotExists):
+            return NotExists(group(one.group))
+        if isinstance(one, Compare) and _is_quantity(one.constant):
+            number, text = one.constant.value.split()
+            _, factor, offset = UNITS[Literal(text)]
+            unit = units.get(numbers[one.variable]) or quantities[one.variable]
+            _, own_factor, own_offset = UNITS[unit]
+            own = (Fraction(number) * factor + offset - own_offset) / own_factor
+            return Compare(one.variable, one.operator, _number(own))
+        return one
+
+    def part(one: Part) -> Part:
+        if isinstance(one, Union):
+            return Union(tuple(map(group, one.branches)))
+        return type(one)(group(one.group))
+
+    def group(one: Group) -> Group:
+        filters, parts = map(constraint, one.filters), map(part, one.parts)
+        return Group(tuple(map(pattern, one.patterns)), tuple(filters), tuple(parts))
+
+    return replace(query, where=group(query.where)) if units or quantities else query
+
+
+def _groups(group: Group) -> Iterator[Group]:
+    yield group
+    for part in group.parts:
+        for inner in part.branches if isinstance(part, Union) else (part.group,):
+            yield from _groups(inner)
+    for constraint in group.filters:
+        if isinstance(constraint, NotExists):
+            yield from _groups(constraint.group)
+
+
+def _patterns(group: Group) -> Iterator[Pattern]:
+    return (pattern for one in _groups(group) for pattern in one.patterns)
+
+
+def _filters(group: Group) -> Iterator[Compare]:
+    return (f for one in _groups(group) for f in one.filters if isinstance(f, Compare))
 
 
 # --------------------------------------------------------------------------------------
@@ -859,7 +1001,7 @@ def answer(
 
 def _answer(query: Query, world: World, *, resting: bool) -> Answer:
     if world.entailment != "none":
-        query = world.roots.query(query)
+        query = in_named_units(world.roots.query(query))
     kept = [
         solution
         for solution in _solutions(query.where, world, {})

@@ -37,9 +37,13 @@ from semantic.vocabulary import (
     Namespace,
 )
 from tests.oracle import (
+    NUMBERS,
     OPERATORS,
+    QUANTITY,
     TAXONOMIC,
     TEXT_FUNCTIONS,
+    UNIT_PROPERTIES,
+    UNITS,
     And,
     Bound,
     Compare,
@@ -590,6 +594,73 @@ def scenarios(
 
 
 _publications, _queries = publications, queries
+
+
+# --------------------------------------------------------------------------------------
+# Quantities
+
+MASS, HOLDS, CRATE, WEIGHS = EX["mass"], EX["holds"], EX["crate"], EX["weighs"]
+_AMOUNTS = tuple(
+    Literal(text, datatype=XSD["decimal" if "." in text else "integer"])
+    for text in ("0", "2", "2.0", "2.5", "33", "306.15", "2000", "-40")
+)
+_UNIT_TERMS = tuple(UNITS)
+
+
+@st.composite
+def _quantity(draw: st.DrawFn, node: NamedNode) -> list[Triple]:
+    number = draw(st.sampled_from((*NUMBERS, MASS))), draw(st.sampled_from(_AMOUNTS))
+    unit = draw(st.sampled_from(UNIT_PROPERTIES)), draw(st.sampled_from(_UNIT_TERMS))
+    stated: list[Triple] = [(EX["item"], WEIGHS, node), (node, *number), (node, *unit)]
+    return stated[: draw(st.sampled_from((2, 3, 3, 3)))]
+
+
+@st.composite
+def _quantity_queries(draw: st.DrawFn) -> Query:
+    item, node, number, unit = map(Variable, ("x", "q", "v", "u"))
+    value = draw(st.sampled_from((number, number, number, *_AMOUNTS)))
+    patterns = [Pattern(node, draw(st.sampled_from(NUMBERS)), value)]
+    named = draw(st.sampled_from((None, unit, *_UNIT_TERMS)))
+    filters: list[Filter] = []
+    if named is not None:
+        patterns.append(Pattern(node, draw(st.sampled_from(UNIT_PROPERTIES)), named))
+    if named is unit and draw(st.booleans()):
+        filters.append(Compare(unit, "=", draw(st.sampled_from(_UNIT_TERMS))))
+    if draw(st.booleans()):
+        patterns.append(Pattern(item, WEIGHS, node))
+        if draw(st.booleans()):
+            patterns.append(Pattern(Variable("y"), HOLDS, item))
+    if value is number and draw(st.booleans()):
+        amounts = _AMOUNTS
+        if named in (None, *_UNIT_TERMS[:2]):
+            masses = (Literal(text, datatype=QUANTITY) for text in ("2 kg", "2000 g"))
+            amounts = *_AMOUNTS, *masses
+        operator = draw(st.sampled_from(OPERATORS))
+        filters.append(Compare(number, operator, draw(st.sampled_from(amounts))))
+    if draw(st.booleans()):
+        return Query(Group(tuple(patterns), tuple(filters)))
+    inner = Group(tuple(patterns[:1]), tuple(filters[-1:]) if value is number else ())
+    rest = Pattern(node, draw(st.sampled_from(UNIT_PROPERTIES)), Variable("w"))
+    if draw(st.booleans()):
+        return Query(Group((*patterns[1:], rest), parts=(Optional(inner),)))
+    return Query(Group((*patterns[1:], rest), (NotExists(inner),)))
+
+
+@st.composite
+def quantity_scenarios(draw: st.DrawFn) -> Scenario:
+    """Draw publications and an ontology with QUDT's quantities, and queries that name units."""
+    ontology: list[Triple] = [(MASS, SUBPROPERTY, NUMBERS[0])]
+    if draw(st.booleans()):
+        own = draw(_quantity(EX["q0"]))
+        ontology += [(CRATE, WEIGHS, EX["q0"]), *own[1:]]
+    published = []
+    for number in range(draw(st.integers(1, 3))):
+        stated: list[Triple] = [(EX["box"], HOLDS, draw(st.sampled_from((CRATE, EX["item"]))))]
+        for node in range(draw(st.integers(1, 2))):
+            stated += draw(_quantity(EX[f"q{node + 1}"]))
+        published.append(Publication.of(f"http://example.org/publication/{number}", stated))
+    asked = draw(st.lists(_quantity_queries(), min_size=1, max_size=6))
+    return Scenario(tuple(ontology), (), tuple(published), tuple(asked))
 
 
 def features(query: Query) -> frozenset[str]:

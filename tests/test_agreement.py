@@ -12,7 +12,7 @@ from graphmatch.matcher import Matcher
 from graphmatch.report import MatchReport
 from semantic import Ontology, Publication
 from tests.oracle import Answer, World, answer_in, to_sparql
-from tests.strategies import FULL, Profile, Scenario, pairs_of, scenarios
+from tests.strategies import FULL, Profile, Scenario, pairs_of, quantity_scenarios, scenarios
 
 PARSER = SubscriptionParser()
 GRAPHS = Profile(variable_properties=False)
@@ -54,6 +54,11 @@ def test_engine_with_entailment(scenario: Scenario) -> None:
 
 @given(scenarios(GRAPHS, entailment="rdfs"))
 def test_engine_on_graph_patterns(scenario: Scenario) -> None:
+    agree(Engine(ontology_of(scenario)), scenario, "rdfs")
+
+
+@given(quantity_scenarios())
+def test_engine_on_named_units(scenario: Scenario) -> None:
     agree(Engine(ontology_of(scenario)), scenario, "rdfs")
 
 

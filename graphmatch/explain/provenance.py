@@ -20,6 +20,7 @@ from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.terms import Term, Triple
+from semantic.units.quantities import is_in_unit
 from semantic.vocabulary import TYPE
 
 
@@ -60,8 +61,8 @@ class Provenance:
     @cached_property
     def _measured(self) -> Mapping[Triple, Triple]:
         """Triples with quantities in base units, mapped to the original triples."""
-        normal = self._known.units.normal_triples(self._rooted, lambda *_: None)
-        return {} if normal is None else normal.origins
+        units = self._enricher.units or self._known.units
+        return units.normal_triples(self._rooted, lambda *_: None) or {}
 
     def holds(self, triple: Triple) -> bool:
         """Return whether the enriched publication has a triple, stated or derived."""
@@ -104,7 +105,8 @@ class Provenance:
             triple = origin[1]
         is_stated = triple in self._rooted or triple in self._found or triple in self._mapped
         if not is_stated and (measured := self._measured.get(triple)) is not None:
-            steps.append(f"{self.write(measured[2])} is {self.write(triple[2])} in base units")
+            unit = "" if is_in_unit(triple[1]) else " in base units"
+            steps.append(f"{self.write(measured[2])} is {self.write(triple[2])}{unit}")
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} adds it")

@@ -153,9 +153,9 @@ class Ontology:
         trees = {"classes": self.classes, "properties": self.properties, "concepts": self.concepts}
         report_circles(trees, self._report)
         declaring = self.of(BASE_UNIT, UNIT_ATTRIBUTE)
-        self.units = Units.of(declaring, self.properties, self._add_problem, registry=registry)
+        self.units = Units(declaring, self.properties, self._add_problem, registry=registry)
         if (normal := self.units.normal_triples(self.triples, self._mismeasured)) is not None:
-            self.triples = tuple(normal.triples)
+            self.triples = tuple(normal)
             self.groups = by_predicate(self.triples)
         self.mapping = tuple(mapping)
 

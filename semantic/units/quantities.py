@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from typing import TypeGuard
+from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode
 
@@ -57,42 +59,50 @@ _QUANTITY_FORM = re.compile(rf"\s*({_NUMBER})(?:\s+|(?![0-9.eE+-]))(\S(?:.*\S)?)
 Otherwise 40 could be read as 4 with the unit 0.
 """
 
-_IN_BASE = f"{ATTRIBUTE.iri}base-unit."
-"""Prefix of the properties that `in_base` returns. Only patterns that name such a one match it."""
+IN_UNIT = f"{ATTRIBUTE.iri}in-unit."
+"""Prefix of the properties that `in_unit` returns. Only patterns that name such a one match it."""
 
 
 class UnitError(UnplacedError):
     """An unusable unit or quantity."""
 
 
-def is_of_cdt(literal: Literal) -> bool:
-    """Return whether a literal's datatype is for quantities or units."""
-    return literal.datatype.value.startswith(CDT.iri)
+def is_quantity(term: Term) -> TypeGuard[Literal]:
+    """Return whether a term is a literal whose datatype is for numbers with a unit."""
+    datatype = term.datatype.value if isinstance(term, Literal) else ""
+    return datatype.startswith(CDT.iri) and datatype != _UNIT_ONLY
 
 
-def is_quantity(literal: Literal) -> bool:
-    """Return whether a literal's datatype is for numbers with a unit."""
-    return is_of_cdt(literal) and literal.datatype.value != _UNIT_ONLY
+def in_unit(property_: Term, unit: NamedNode | Literal) -> NamedNode:
+    """Return the hidden property for a property's values in a unit that a subscription names.
 
-
-def in_base(property_: Term) -> Term:
-    """Return the hidden property that holds a property's values in the base unit.
-
-    Only subscriptions that name a unit use it. If `property_` is not an IRI, such as a variable,
-    the hidden property is the bare prefix.
+    Only this subscription and those that name the same unit use it.
 
     Examples
     --------
-    >>> in_base(NamedNode("urn:size")).value
-    'urn:graphmatch:attribute:base-unit.%3Curn:size%3E'
+    >>> hidden = in_unit(NamedNode("urn:size"), Literal("GB"))
+    >>> hidden.value
+    'urn:graphmatch:attribute:in-unit.%3Curn:size%3E%20GB'
+    >>> [term.value for term in read_in_unit(hidden)]
+    ['urn:size', 'GB']
     """
-    name = encoded(f"<{property_.value}>") if isinstance(property_, NamedNode) else ""
-    return NamedNode(_IN_BASE + name)
+    name = unit.value if isinstance(unit, Literal) else unit
+    return NamedNode(IN_UNIT + encoded(f"{property_} {name}"))
 
 
-def is_in_base(property_: Term) -> bool:
-    """Return whether `in_base` made this property."""
-    return isinstance(property_, NamedNode) and property_.value.startswith(_IN_BASE)
+def read_in_unit(hidden: NamedNode) -> tuple[NamedNode, NamedNode | Literal]:
+    """Return the property and the unit of a hidden property.
+
+    Raise `ValueError` if `in_unit` did not make it.
+    """
+    property_, _, name = unquote(hidden.value.removeprefix(IN_UNIT)).partition(" ")
+    unit = NamedNode(name[1:-1]) if name.startswith("<") else Literal(name)
+    return NamedNode(property_[1:-1]), unit
+
+
+def is_in_unit(property_: object) -> TypeGuard[NamedNode]:
+    """Return whether `in_unit` made a property."""
+    return isinstance(property_, NamedNode) and property_.value.startswith(IN_UNIT)
 
 
 def read_number(text: str) -> Fraction | None:

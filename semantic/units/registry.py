@@ -24,9 +24,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from semantic.limits import DEFAULT_LIMITS, Limits
+from semantic.terms import Term, compact
 from semantic.units.quantities import CURRENCY, UNIT, UnitError
 
 CURRENCIES = frozenset(
@@ -93,6 +94,26 @@ class Unit:
         return (number - self.offset) / self.factor
 
 
+@dataclass(frozen=True, slots=True)
+class NamedUnit:
+    """A unit in an ontology or a query: the term that names it, and its meaning."""
+
+    term: NamedNode | Literal
+    unit: Unit
+
+    @property
+    def name(self) -> str:
+        """The unit's text or compact IRI, for messages."""
+        return self.term.value if isinstance(self.term, Literal) else compact(self.term)
+
+    def convert(self, number: Fraction, to: NamedUnit) -> Fraction:
+        """Convert a number of this unit; raise `UnitError` if the dimensions differ."""
+        if self.unit.base != to.unit.base:
+            what = f"{self.name} cannot be converted to {to.name}"
+            raise UnitError(what, "Use a unit of the same dimension.")
+        return to.unit.from_base(self.unit.to_base(number))
+
+
 COMMON = {
     **{
         prefix + name: Unit(base, Fraction(10) ** (power + exponent))
@@ -146,6 +167,15 @@ class Registry:
         if found is None:
             raise UnitError(f"“{text[:40]}” is not a unit", _REMEDY)
         return found
+
+    def named(self, term: Term) -> NamedUnit:
+        """Return the unit that a string or a QUDT IRI names; raise `UnitError` if it names none."""
+        if isinstance(term, Literal):
+            return NamedUnit(Literal(term.value), self.unit(term.value))
+        if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
+            return NamedUnit(term, self.unit(text))
+        remedy = "Give a string such as GB, or one of QUDT's units."
+        raise UnitError(f"{compact(term)} is not a unit", remedy)
 
 
 def _look_up(text: str) -> Unit | None:
@@ -243,9 +273,7 @@ _QUDT_UNITS = {
     "IN": "[in_i]", "FT": "[ft_i]", "YD": "[yd_i]", "MI": "[mi_i]", "MI_N": "[nmi_i]",
     "LB": "[lb_av]", "OZ": "[oz_av]", "AC": "[acr_us]", "GAL_US": "[gal_us]", "KN": "[kn_i]",
 }  # fmt: skip
-_QUDT_NAMES = {code: name for name, code in reversed(_QUDT_UNITS.items())} | {"kg": "KiloGM"}
 _PART = re.compile(rf"({'|'.join(_QUDT_PREFIXES)})?([A-Z][A-Za-z_]*?)([1-9])?", re.ASCII)
-_TERM = re.compile(r"([A-Za-z]+)(-?[1-9])?", re.ASCII)
 
 
 def ucum_of(iri: NamedNode) -> str | None:
@@ -282,27 +310,3 @@ def _part(part: str, sign: str) -> str | None:
     exponent = found[3] or (sign and "1")
     prefix = _QUDT_PREFIXES.get(found[1], "")
     return f"{prefix}{_QUDT_UNITS[found[2]]}{sign if exponent else ''}{exponent}"
-
-
-def iri_of(ucum: str) -> NamedNode | None:
-    """Return the QUDT unit (or currency) of a UCUM code without prefixes, or ``None``.
-
-    Examples
-    --------
-    >>> iri_of("By").value, iri_of("kg.m-3").value
-    ('http://qudt.org/vocab/unit/BYTE', 'http://qudt.org/vocab/unit/KiloGM-PER-M3')
-    """
-    if ucum in CURRENCIES:
-        return CURRENCY[ucum]
-    if ucum in _QUDT_NAMES:
-        return UNIT[_QUDT_NAMES[ucum]]
-    above: list[str] = []
-    below: list[str] = []
-    for term in ucum.split("."):
-        found = _TERM.fullmatch(term)
-        if found is None or found[1] not in _QUDT_NAMES:
-            return None
-        exponent = int(found[2] or 1)
-        power = "" if abs(exponent) == 1 else str(abs(exponent))
-        (above if exponent > 0 else below).append(_QUDT_NAMES[found[1]] + power)
-    return UNIT["-PER-".join(["-".join(above), *filter(None, ["-".join(below)])]).lstrip("-")]

@@ -2,9 +2,10 @@
 
 Numbers with a unit are stated in three ways: one literal (``"40 GB"^^cdt:ucum``), a node with a
 number and a unit (QUDT), and two attributes of one subject. Each is converted to the declared base
-unit of its attribute, otherwise to the base unit of its dimension. Publications and subscriptions
-are treated alike, so that the matcher compares numbers in one unit and needs no unit code
-(docs/reference/semantics.md).
+unit of its attribute. Without one, a literal is converted to the base unit of its dimension, and a
+number stays as stated. For each unit that a subscription names, a hidden property has the number in
+this unit, and the subscription asks for this property (`in_unit`). So the matcher compares numbers
+in one unit and needs no unit code (docs/reference/semantics.md).
 
 Cost: one check per triple in a publication without quantities.
 
@@ -16,7 +17,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -33,32 +36,30 @@ from semantic.units.quantities import (
     QUDT,
     UNIT_ATTRIBUTE,
     UnitError,
-    in_base,
-    is_in_base,
-    is_of_cdt,
+    in_unit,
+    is_in_unit,
     is_quantity,
     number_literal,
     quantity_literal,
+    read_in_unit,
     read_number,
     read_quantity,
 )
-from semantic.units.registry import Registry, Unit, iri_of, ucum_of
+from semantic.units.registry import NamedUnit, Registry, Unit
 from semantic.values import Number, value_of
 
 OnUnitError: TypeAlias = Callable[[Term, UnitError], None]
 """Called with the attribute and the error of a value that stays unchanged."""
 _Changes: TypeAlias = dict[Triple, dict[Triple, None]]
 """Replaced triples, each with its replacements."""
+MeasurablePattern: TypeAlias = tuple[int, int, Sequence[tuple[int, bool]]]
+"""A pattern of a query: subject, property, and the constants that the object is compared with.
+
+Constants are numbered, and the number of a variable is negative. Each constant says whether the
+object equals it.
+"""
 _BUILT_IN = {QUDT[value]: (QUDT["unit"], QUDT["hasUnit"]) for value in ("numericValue", "value")}
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class BaseUnit:
-    """The declared unit of an attribute's numbers: the term that declares it, and its meaning."""
-
-    term: Term
-    unit: Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,83 +72,68 @@ class Declarations:
     a value attribute to the attributes that give its unit.
     """
 
-    base_units: Mapping[Term, BaseUnit]
+    base_units: Mapping[Term, NamedUnit]
     unit_attributes: Mapping[Term, tuple[Term, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantUse:
-    """One use of a query's constant: as the value of `attribute`, or compared with such a value.
-
-    `siblings` are the properties of the same subject, each with the constant that is its object or
-    equals it. The constant is ``None`` if the query leaves it open.
-    """
-
-    attribute: Term
-    siblings: tuple[tuple[Term, Term | None], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NormalizedTriples:
-    """Distinct triples with quantities in base units; derived triples come last.
-
-    `derived` contains plain numbers of quantity nodes, under the attributes that link to these
-    nodes. `origins` maps each changed or derived triple to its original.
-    """
-
-    triples: tuple[Triple, ...]
-    derived: frozenset[Triple] = frozenset()
-    origins: Mapping[Triple, Triple] = field(default_factory=dict)
-
-
 class Units:
-    """Converts quantities in publications and subscriptions to base units, for one ontology.
+    """Converts quantities in publications and subscriptions, for one ontology.
+
+    `hidden` are the properties that publications get for the units that subscriptions name.
 
     Examples
     --------
     >>> from semantic.units.quantities import BASE_UNIT, UCUM
     >>> disk, size = NamedNode("urn:disk"), NamedNode("urn:size")
-    >>> units = Units.of([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
+    >>> units = Units([(size, BASE_UNIT, Literal("GB"))], Taxonomy([]), print)
     >>> item = Publication.of("p", [(disk, size, Literal("0.04 TB", datatype=UCUM))])
     >>> units.normal(item, print).triples[0][2].value
     '40'
-    >>> units.constant(Literal("30000 MB", datatype=UCUM), [ConstantUse(size)]).value
+    >>> terms = [size, Literal("30000 MB", datatype=UCUM)]
+    >>> units.constants(terms, [(-1, 0, [(1, False)])])[1].value
     '30'
     """
 
     def __init__(
-        self, declarations: Declarations, registry: Registry, properties: Taxonomy
-    ) -> None:
-        self.registry = registry
-        self._properties = properties
-        self.declarations = declarations
-        self._unit_attributes = declarations.unit_attributes
-        values: defaultdict[Term, list[Term]] = defaultdict(list)
-        for value, attributes in declarations.unit_attributes.items():
-            for attribute in attributes:
-                values[attribute].append(value)
-        self._value_attributes: Mapping[Term, Sequence[Term]] = dict(values)
-        self.measured = frozenset(values).union(declarations.unit_attributes)
-        """Attributes of plain numbers with a unit, and attributes that give the unit."""
-
-    @classmethod
-    def of(
-        cls,
+        self,
         triples: Iterable[Triple],
         properties: Taxonomy,
         on_problem: OnProblem,
         registry: Registry | None = None,
-    ) -> Units:
+    ) -> None:
         """Compile the unit declarations in an ontology's triples, which use root terms.
 
         Declarations are inherited in the hierarchy of `properties`, and unusable ones are reported.
         Pass the `registry` of other `Units` to share its cache.
         """
-        registry = registry or Registry()
-        declarations = _declarations(triples, properties, registry, on_problem)
-        return cls(declarations, registry, properties)
+        self.registry = registry or Registry()
+        self._properties = properties
+        self.declarations = _declarations(triples, properties, self.registry, on_problem)
+        self._unit_attributes = self.declarations.unit_attributes
+        values: defaultdict[Term, list[Term]] = defaultdict(list)
+        for value, attributes in self._unit_attributes.items():
+            for attribute in attributes:
+                values[attribute].append(value)
+        self._value_attributes: Mapping[Term, Sequence[Term]] = dict(values)
+        self.measured = frozenset(values).union(self._unit_attributes)
+        """Attributes of plain numbers with a unit, and attributes that give the unit."""
+        self.hidden: frozenset[NamedNode] = frozenset()
+        self._hidden: defaultdict[Term, list[tuple[NamedNode, NamedUnit]]] = defaultdict(list)
 
-    def base_unit(self, attribute: Term) -> BaseUnit | None:
+    def with_hidden(self, properties: Iterable[Term | None]) -> Units:
+        """Return units that also give publications these properties, if `in_unit` made them."""
+        new = set(filter(is_in_unit, properties)) - self.hidden
+        if not new:
+            return self
+        units = copy(self)
+        units.hidden, units._hidden = self.hidden | new, defaultdict(list)
+        for property_ in units.hidden:
+            with suppress(UnitError, ValueError):  # A query may name a similar property.
+                attribute, unit = read_in_unit(property_)
+                units._hidden[attribute].append((property_, self.registry.named(unit)))
+        return units
+
+    def base_unit(self, attribute: Term) -> NamedUnit | None:
         """Return the declared unit of an attribute's numbers, or ``None``.
 
         An attribute such as ``a.b`` has the unit of the properties that its last step names.
@@ -158,9 +144,9 @@ class Units:
         return found
 
     @cached_property
-    def _by_step(self) -> Mapping[str, BaseUnit | None]:
+    def _by_step(self) -> Mapping[str, NamedUnit | None]:
         """Base units by an attribute's last step, if all properties of that name share one."""
-        found: dict[str, BaseUnit | None] = {}
+        found: dict[str, NamedUnit | None] = {}
         for property_, base in self.declarations.base_units.items():
             for name in step_names([property_]) if isinstance(property_, NamedNode) else ():
                 known = found.setdefault(name, base)
@@ -171,7 +157,7 @@ class Units:
     # -- publications -----------------------------------------------------------------------
 
     def normal(self, publication: Publication, on_problem: OnProblem) -> Publication:
-        """Return a publication, which uses root terms, with its quantities in base units.
+        """Return a publication, which uses root terms, with its quantities converted.
 
         Values that cannot be converted stay unchanged and are reported.
         """
@@ -183,48 +169,42 @@ class Units:
             what = f"{compact(attribute)}: {error.what}"
             on_problem(Problem(what, place, error.remedy, Severity.WARNING))
 
-        found = self.normal_triples(publication.triples, report)
-        if found is None:
+        origins = self.normal_triples(publication.triples, report)
+        if origins is None:
             return publication
-        hidden = tuple(t for t in found.triples if is_in_base(t[1]))
-        added = found.derived.union(hidden)
-        changed = {old: t for t, old in found.origins.items() if t not in added}
-        derived = added.union(changed.get(t, t) for t in publication.derived)
-        shown = (t for t in found.triples if not is_in_base(t[1]))
-        return Publication(
-            publication.id, (*shown, *hidden), derived, publication.source, len(hidden)
-        )
+        hidden = [t for t in origins if is_in_unit(t[1])]
+        triples = (*(t for t in origins if not is_in_unit(t[1])), *hidden)
+        added = (t for t, old in origins.items() if t != old and old in origins)
+        changed = (t for t, old in origins.items() if old in publication.derived)
+        derived = frozenset((*hidden, *added, *changed))
+        return Publication(publication.id, triples, derived, publication.source, len(hidden))
 
     def normal_triples(
         self, triples: Iterable[Triple], report: OnUnitError
-    ) -> NormalizedTriples | None:
-        """Return triples with quantities in base units, or ``None`` if there are no quantities.
+    ) -> Mapping[Triple, Triple] | None:
+        """Return triples with converted quantities, or ``None`` if there are no quantities.
 
-        Values that cannot be converted stay unchanged and are passed to `report`.
+        Each comes with the triple that it was made of: itself, one that it replaces, or one that
+        stays. Values that cannot be converted stay unchanged and are passed to `report`.
         """
         triples = tuple(triples)
-        changes: _Changes = {}
-        is_measured = False
+        changes: _Changes = defaultdict(dict)
         values: defaultdict[Term, list[Triple]] = defaultdict(list)
         for triple in triples:
             subject, attribute, object_ = triple
-            if isinstance(object_, Literal) and is_of_cdt(object_):
-                is_measured = True
-                if is_quantity(object_):
-                    try:
-                        new = self._quantity(object_, self.base_unit(attribute))
-                        changes[triple] = {(subject, attribute, new): None}
-                    except UnitError as error:
-                        report(attribute, error)
+            if is_quantity(object_):
+                try:
+                    new = subject, attribute, self._quantity(object_, self.base_unit(attribute))
+                    hidden = self._in_named_units(triple, *self._read(object_))
+                    changes[triple] = dict.fromkeys((new, *hidden))
+                except UnitError as error:
+                    report(attribute, error)
             elif attribute in self._unit_attributes:
                 values[subject].append(triple)
-        if not is_measured and not values:
+        if not changes and not values:
             return None
         derived = self._change_nodes(triples, values, changes, report) if values else {}
-        new_ones = dict.fromkeys(t for triple in triples for t in changes.get(triple, (triple,)))
-        added = {triple: old for triple, old in derived.items() if triple not in new_ones}
-        origins = {t: old for old, several in changes.items() for t in several if t != old}
-        return NormalizedTriples((*new_ones, *added), frozenset(added), origins | added)
+        return derived | {new: old for old in triples for new in changes.get(old, (old,))}
 
     def _change_nodes(
         self,
@@ -247,36 +227,32 @@ class Units:
                 units[triple[0]].append(triple)
             if triple[1] in base_units and triple[2] in values:
                 above.append(triple)
-        said: defaultdict[Term, dict[tuple[Fraction, Unit], None]] = defaultdict(dict)
+        said: defaultdict[Term, dict[tuple[Fraction, NamedUnit], None]] = defaultdict(dict)
         for subject, stated in units.items():
-            change: _Changes = defaultdict(dict)
             for triple in values[subject]:
-                of_it = [u for u in stated if u[1] in self._unit_attributes[triple[1]]]
-                if not of_it:
-                    continue
+                pair = [u for u in stated if u[1] in self._unit_attributes[triple[1]]]
                 try:
-                    said[subject][self._change_pair(triple, of_it, change)] = None
+                    if pair:
+                        said[subject][self._change_pair(triple, pair, changes)] = None
                 except UnitError as error:
                     report(triple[1], error)
-                    said[subject].clear()
-                    break
-            else:
-                changes |= change
+                    for kept in pair:
+                        changes[kept][kept] = None
         derived: dict[Triple, Triple] = {}
         for triple in above:
             subject, attribute, node = triple
             for number, unit in said[node]:
                 try:
-                    own = _converted(number, unit, "its unit", base_units[attribute])
-                    derived[subject, attribute, number_literal(own)] = triple
+                    own = number_literal(unit.convert(number, base_units[attribute]))
+                    derived[subject, attribute, own] = triple
                 except UnitError as error:
                     report(attribute, error)
         return derived
 
     def _change_pair(
-        self, triple: Triple, units: Sequence[Triple], change: _Changes
-    ) -> tuple[Fraction, Unit]:
-        """Add the conversion of a number (in `triple`) and its unit to `change`; return both.
+        self, triple: Triple, units: Sequence[Triple], changes: _Changes
+    ) -> tuple[Fraction, NamedUnit]:
+        """Add the conversion of a number (in `triple`) and its unit to `changes`; return both.
 
         The number and unit are returned as stated. Raise `UnitError` if they cannot be converted.
         """
@@ -284,145 +260,121 @@ class Units:
         value = _number_of(object_)
         if value is None:
             text = object_.value if isinstance(object_, Literal) else compact(object_)
-            raise UnitError(
-                f"“{text[:40]}” has a unit but is not a number", "Give a number such as 40 or 0.5."
-            )
+            what = f"“{text[:40]}” has a unit but is not a number"
+            raise UnitError(what, "Give a number such as 40 or 0.5.")
+        unit, *others = {(known := self.registry.named(u[2])).unit: known for u in units}.values()
+        if others:
+            names = " and ".join(sorted(one.name for one in (unit, *others)))
+            raise UnitError(f"a number has two units, {names}", "Give it one unit.")
         base = self.base_unit(attribute)
-        number, unit = self._number(value, [u[2] for u in units], base)
-        new: list[tuple[Triple, Term]] = [(triple, number_literal(number))]
-        new += ((stated, self._unit_term(stated[2], base)) for stated in units)
-        for old, term in new:
+        for old in (triple, *units):
+            new = old[2]
             if base is not None:
-                change[old][subject, old[1], term] = None
-                continue
-            change[old][old] = None
-            for property_ in (old[1], *self._properties.ancestors(old[1])):
-                if property_ in self.measured:
-                    change[old][subject, in_base(property_), term] = None
+                new = base.term if old in units else number_literal(unit.convert(value, base))
+            hidden = self._in_named_units(old, value, unit)
+            changes[old] |= dict.fromkeys(((subject, old[1], new), *hidden))
         return value, unit
+
+    def _in_named_units(
+        self, triple: Triple, number: Fraction, unit: NamedUnit
+    ) -> Iterator[Triple]:
+        """Yield hidden triples with a quantity in the units that subscriptions name.
+
+        `triple` states the number or its unit, and so do the hidden triples.
+        """
+        subject, attribute, _ = triple
+        for property_ in (attribute, *self._properties.ancestors(attribute)):
+            for hidden, named in self._hidden.get(property_, ()):
+                if named.unit.base == unit.unit.base:
+                    is_number = property_ in self._unit_attributes
+                    own = number_literal(unit.convert(number, named)) if is_number else named.term
+                    yield subject, hidden, own
 
     # -- subscriptions ----------------------------------------------------------------------
 
     def concern(self, terms: Iterable[Term]) -> bool:
         """Return whether a query with these constants may need conversion to base units."""
-        return any(
-            term in self._value_attributes
-            or term in self._unit_attributes
-            or (isinstance(term, Literal) and is_quantity(term))
-            for term in terms
-        )
+        return any(term in self.measured or is_quantity(term) for term in terms)
 
-    def constant(self, term: Term, uses: Sequence[ConstantUse]) -> Term:
-        """Convert a query's constant, which uses root terms, to the base units of publications.
+    def constants(self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]) -> list[Term]:
+        """Convert a query's constants, which use root terms, to the units of its numbers.
 
-        Raise `UnitError` if its unit is unknown or incompatible with the attribute's, or if its
-        uses need different units.
+        If the query names the unit of a number, its property is replaced by the hidden one. Raise
+        `UnitError` if a unit is unknown or incompatible with that of the attribute, or if a
+        constant is compared with numbers in several units.
         """
-        if isinstance(term, Literal) and is_quantity(term):
-            bases = [base for use in uses if (base := self.base_unit(use.attribute)) is not None]
-            if any(base.unit != bases[0].unit for base in bases):
-                raise _torn(term)
-            return self._quantity(term, bases[0] if bases else None)
-        found = dict.fromkeys(self._beside(term, use) for use in uses)
-        if len(found) > 1:
-            raise _torn(term)
-        return next(iter(found), term)
+        named = self._named_units(terms, patterns)
+        converted = list(terms)
+        for place, unit in named.items():
+            is_property = terms[place] in self.measured
+            converted[place] = in_unit(terms[place], unit.term) if is_property else unit.term
+        units: defaultdict[int, dict[Unit, NamedUnit]] = defaultdict(dict)
+        for _, attribute, constants in patterns:
+            wanted = named.get(attribute) or self.base_unit(terms[attribute])
+            for constant, _ in constants:
+                if wanted is not None:
+                    units[constant][wanted.unit] = wanted
+                if attribute in named and (number := _number_of(terms[constant])) is not None:
+                    converted[constant] = number_literal(number)
+        for place, term in enumerate(terms):
+            if is_quantity(term):
+                if len(units[place]) > 1:
+                    what = f"{compact(term)} is used with attributes of different units"
+                    raise UnitError(what, "Give each attribute its own variable and quantity.")
+                converted[place] = self._quantity(term, next(iter(units[place].values()), None))
+        return converted
 
-    def in_base_units(self, unit_attribute: Term, value: Term) -> bool:
-        """Return whether a query that names a unit needs the value's number in the base unit.
+    def _named_units(
+        self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]
+    ) -> dict[int, NamedUnit]:
+        """Return the named units by the places of their terms, and of the properties they are for.
 
-        This is true if `unit_attribute` gives the unit of the attribute `value`, which has no
-        declared base unit: the converted number is then in a hidden property (`in_base`).
+        A unit attribute with one constant names a unit for all numbers of the same subject. So does
+        a quantity for numbers that are compared with it, if they have no other unit.
         """
-        values = self._value_attributes.get(unit_attribute, ())
-        return value in values and self.base_unit(value) is None
-
-    def _beside(self, term: Term, use: ConstantUse) -> Term:
-        """Convert a plain number or a unit by its sibling constants; return other terms unchanged.
-
-        Raise `UnitError` if the conversion is impossible or ambiguous.
-        """
-        if (values := self._value_attributes.get(use.attribute)) is not None:
-            named = [v for v, _ in use.siblings if v in values]
-            bases = {self.base_unit(value) for value in named or values}
-            if len({base and base.unit for base in bases}) > 1:
-                raise _torn(term)
-            base = bases.pop()
-            if base is None and not (named and (use.attribute, term) in use.siblings):
-                return term
-            return self._unit_term(term, base)
-        attributes = self._unit_attributes.get(use.attribute, ())
-        units = [unit for w, unit in use.siblings if w in attributes and unit is not None]
-        value = _number_of(term)
-        if not units or value is None:
-            return term
-        return number_literal(self._number(value, units, self.base_unit(use.attribute))[0])
+        found: dict[int, NamedUnit] = {}
+        by_subject = [(terms[s] if s >= 0 else s, p, constants) for s, p, constants in patterns]
+        for subject, attribute, constants in by_subject:
+            values = self._value_attributes.get(terms[attribute], ())
+            numbers = [p for s, p, _ in by_subject if s == subject and terms[p] in values]
+            equal = [constant for constant, is_equal in constants if is_equal]
+            if not numbers or len(equal) != 1:
+                continue
+            unit = self.registry.named(terms[equal[0]])
+            for place in (equal[0], attribute, *numbers):
+                if (base := self.base_unit(terms[place])) is not None:
+                    unit.convert(Fraction(0), base)
+                other = found.setdefault(place, unit)
+                if other.unit != unit.unit:
+                    what = f"the query names two units of a number, {other.name} and {unit.name}"
+                    raise UnitError(what, "Use another variable for the subject of each unit.")
+        for _, attribute, constants in patterns:
+            property_ = terms[attribute]
+            if property_ in self._unit_attributes and self.base_unit(property_) is None:
+                for quantity in filter(is_quantity, (terms[constant] for constant, _ in constants)):
+                    found.setdefault(attribute, self._read(quantity)[1])
+        return found
 
     # -- one quantity -----------------------------------------------------------------------
 
-    def _quantity(self, literal: Literal, base: BaseUnit | None) -> Literal:
-        """Return a quantity as a plain number in `base`.
-
-        Without a base unit, return a quantity in the base unit of its dimension. Raise `UnitError`
-        if it is invalid, or has another dimension than `base`.
-        """
-        found = read_quantity(literal.value)
+    def _read(self, quantity: Literal) -> tuple[Fraction, NamedUnit]:
+        """Return the number and the unit of a quantity; raise `UnitError` if it is invalid."""
+        found = read_quantity(quantity.value)
         if found is None:
-            what = f"“{literal.value[:40]}” is not a number and a unit"
+            what = f"“{quantity.value[:40]}” is not a number and a unit"
             raise UnitError(what, 'Write it as in "40 GB".')
-        number, text = found
-        unit = self.registry.unit(text)
-        if base is None:
-            return quantity_literal(unit.to_base(number), unit.base)
-        return number_literal(_converted(number, unit, text, base))
+        return found[0], self.registry.named(Literal(found[1]))
 
-    def _number(
-        self, value: Fraction, units: Iterable[Term], base: BaseUnit | None
-    ) -> tuple[Fraction, Unit]:
-        """Return a number in its attribute's or dimension's base unit, and the stated unit."""
-        known = {_unit_of(term, self.registry): term for term in units}
-        (unit, term), *others = known.items()
-        if others:
-            names = " and ".join(sorted(map(_name, known.values())))
-            raise UnitError(f"a number has two units, {names}", "Give it one unit.")
-        if base is None:
-            return unit.to_base(value), unit
-        return _converted(value, unit, _name(term), base), unit
+    def _quantity(self, quantity: Literal, unit: NamedUnit | None) -> Literal:
+        """Return a quantity as a plain number in a unit.
 
-    def _unit_term(self, term: Term, base: BaseUnit | None) -> Term:
-        """Return the term that replaces a unit after numbers are converted.
-
-        This is the base unit as declared. Without one, it is the dimension's base unit: a string
-        for a string, a QUDT IRI (if there is one) for an IRI.
+        Without one, return a quantity in the base unit of its dimension. Raise `UnitError` if it is
+        invalid, or has another dimension than the unit.
         """
-        unit = _unit_of(term, self.registry)
-        if base is not None:
-            _converted(Fraction(0), unit, _name(term), base)
-            return base.term
-        if isinstance(term, NamedNode) and (iri := iri_of(unit.base)) is not None:
-            return iri
-        return Literal(unit.base)
-
-
-def _unit_of(term: Term, registry: Registry) -> Unit:
-    """Return the unit that a string or a QUDT IRI names; raise `UnitError` if it names none."""
-    if isinstance(term, Literal):
-        return registry.unit(term.value)
-    if isinstance(term, NamedNode) and (text := ucum_of(term)) is not None:
-        return registry.unit(text)
-    remedy = "Give a string such as GB, or one of QUDT's units."
-    raise UnitError(f"{compact(term)} is not a unit", remedy)
-
-
-def _converted(number: Fraction, unit: Unit, name: str, base: BaseUnit) -> Fraction:
-    """Convert a number to a base unit of the same dimension; `name` is the unit's text.
-
-    Raise `UnitError` if the dimensions differ.
-    """
-    if unit.base != base.unit.base:
-        what = f"{name} cannot be converted to {_name(base.term)}"
-        raise UnitError(what, "Use a unit of the same dimension.")
-    return base.unit.from_base(unit.to_base(number))
+        number, own = self._read(quantity)
+        if unit is None:
+            return quantity_literal(own.unit.to_base(number), own.unit.base)
+        return number_literal(own.convert(number, unit))
 
 
 def _number_of(term: Term) -> Fraction | None:
@@ -430,17 +382,6 @@ def _number_of(term: Term) -> Fraction | None:
     if not isinstance(term, Literal) or not isinstance(value_of(term), Number):
         return None
     return read_number(term.value)
-
-
-def _name(term: Term) -> str:
-    return term.value if isinstance(term, Literal) else compact(term)
-
-
-def _torn(term: Term) -> UnitError:
-    return UnitError(
-        f"{compact(term)} is used with attributes of different base units",
-        "Give each attribute its own variable, and write the value with its unit.",
-    )
 
 
 def _declarations(
@@ -451,12 +392,12 @@ def _declarations(
     def report(what: str) -> None:
         on_problem(Problem(what, Place("ontology"), "Correct the ontology.", Severity.WARNING))
 
-    stated: defaultdict[Term, dict[Term, Unit]] = defaultdict(dict)
+    stated: dict[Term, list[NamedUnit]] = {}
     units_of: dict[Term, dict[Term, None]] = {v: dict.fromkeys(w) for v, w in _BUILT_IN.items()}
     for attribute, predicate, object_ in triples:
         if predicate == BASE_UNIT:
             try:
-                stated[attribute][object_] = _unit_of(object_, registry)
+                stated[attribute] = [*stated.get(attribute, ()), registry.named(object_)]
             except UnitError as error:
                 report(f"the base unit of {compact(attribute)}: {error.what}")
         elif predicate == UNIT_ATTRIBUTE:
@@ -466,7 +407,7 @@ def _declarations(
                 report(f"the unit attribute of {compact(attribute)} is not an IRI")
     base_units = {}
     for attribute, nearest in _inherited(stated, properties):
-        first, *others = [BaseUnit(term, unit) for one in nearest for term, unit in one.items()]
+        first, *others = [unit for units in nearest for unit in units]
         if all(other.unit == first.unit for other in others):
             base_units[attribute] = first
         else:

@@ -444,7 +444,7 @@ CONSTRUCT { ?x a ex:Large } WHERE { ?x ex:size ?s FILTER(?s > "1 TB"^^cdt:ucum) 
 def with_base_unit(unit: str) -> MappingFunctions:
     known = Ontology()
     declared: list[Triple] = [(EX["size"], GM["baseUnit"], Literal(unit))]
-    units = Units.of(declared, known.properties, pytest.fail)
+    units = Units(declared, known.properties, pytest.fail)
     return MappingFunctions([function("large", LARGE)], known.root, units=units)
 
 

@@ -47,9 +47,10 @@ pub enum QueryForm {
     Describe,
 }
 
-/// A use of a constant: its number, the number of the property whose value it is or is compared
-/// with, and the other properties of the subject, each with a constant that it has or is equal to.
-pub type ConstantUse = (u32, u32, Vec<(u32, Option<u32>)>);
+/// A pattern whose object may be a number, a quantity or a unit: the numbers of the subject (below
+/// zero for a variable) and of the property, and the constants that the object is compared with, each
+/// with whether for equality.
+pub type MeasurablePattern = (i64, u32, Vec<(u32, bool)>);
 
 /// A query's branches and what belongs to them, with its constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -402,13 +403,13 @@ impl Template {
         Ok(query)
     }
 
-    /// Which values of which properties the constants of a query are: what their units depend on.
-    pub fn uses(&self) -> Result<Vec<ConstantUse>, QueryError> {
+    /// The patterns whose properties and constants units may change.
+    pub fn measurable(&self) -> Result<Vec<MeasurablePattern>, QueryError> {
         on_stack(self.is_deep, || {
             let query = parse(&filled(&self.text, |_, _| true))?;
             let mut analysis = QueryAnalyzer::new(self.slots, 1, false, Operators::default());
             analysis.query(pattern_of(&query));
-            Ok(uses_among(&analysis.stated, &analysis.compared))
+            Ok(analysis.measurable())
         })
     }
 }
@@ -604,45 +605,6 @@ fn compare_call(expression: &Expression) -> Option<Expression> {
     let compare = Function::Custom(NamedNode::new_unchecked(format!("{GM}compare")));
     let sign = Literal::new_simple_literal(operator.name()).into();
     Some(Expression::FunctionCall(compare, vec![value.clone(), sign, quantity.clone()]))
-}
-
-// --- Units --------------------------------------------------------------------------------------
-
-fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Vec<ConstantUse> {
-    // the constant that an object is, or those that it is compared with
-    let mut partners: HashMap<u16, Vec<(u32, bool)>> = HashMap::new();
-    for &(variable, constant, same) in compared {
-        partners.entry(variable).or_default().push((constant, same));
-    }
-    let among = |object: Node| match object {
-        Node::Constant(own) => vec![(own, true)],
-        Node::Variable(variable) => partners.get(&variable).cloned().unwrap_or_default(),
-    };
-    let mut siblings: HashMap<Node, Vec<(u32, Option<u32>)>> = HashMap::new();
-    for &(subject, attribute, object) in stated {
-        let beside = siblings.entry(subject).or_default();
-        let equal = among(object).into_iter().filter(|(_, same)| *same);
-        let mut known: Vec<_> = equal.map(|(constant, _)| Some(constant)).collect();
-        if known.is_empty() {
-            known.push(None);
-        }
-        for one in known {
-            if !beside.contains(&(attribute, one)) {
-                beside.push((attribute, one));
-            }
-        }
-    }
-    let mut found: Vec<ConstantUse> = Vec::new();
-    for &(subject, attribute, object) in stated {
-        for (constant, _) in among(object) {
-            let siblings = siblings.get(&subject).cloned().unwrap_or_default();
-            let one = (constant, attribute, siblings);
-            if !found.contains(&one) {
-                found.push(one);
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

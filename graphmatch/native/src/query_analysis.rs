@@ -17,8 +17,9 @@ use crate::branch::{
     TextOperator,
 };
 use crate::operators::Operators;
+use crate::query::MeasurablePattern;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::{Literal, NamedNode};
+use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{
     AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
     PropertyPathExpression as Path,
@@ -160,9 +161,11 @@ pub(crate) struct QueryAnalyzer<'a> {
     /// Whether the query is a DESCRIBE, where IRIs are expressions.
     pub describe: bool,
     /// Subject, property and object of patterns, for units.
-    pub stated: Vec<(Node, u32, Node)>,
-    /// Variables, constants that they are compared with, and whether for equality, for units.
-    pub compared: Vec<(u16, u32, bool)>,
+    stated: Vec<(Node, u32, Node)>,
+    /// The constants that an object is compared with, and whether for equality, for units.
+    compared: HashMap<Node, Vec<(u32, bool)>>,
+    /// Variables with the variables whose values they have or aggregate, for units.
+    sources: HashMap<&'a str, &'a str>,
     most: usize,
     /// The operators that may be called.
     operators: Operators,
@@ -351,12 +354,13 @@ impl<'a> QueryAnalyzer<'a> {
                 self.expression(expr);
                 self.filtered(branches, expr, group(inner).is_some())
             }
-            GraphPattern::Extend { inner, expression, .. } => {
+            GraphPattern::Extend { inner, expression, variable } => {
                 if !(self.describe && matches!(expression, Expression::NamedNode(_))) {
                     self.add_residual("BIND or expression");
                 }
                 let branches = self.branches(inner);
                 self.expression(expression);
+                self.bind(variable, expression);
                 branches
             }
             GraphPattern::Graph { inner, .. } => {
@@ -367,17 +371,17 @@ impl<'a> QueryAnalyzer<'a> {
                 self.add_residual("VALUES");
                 for (variable, term) in bindings.iter().flat_map(|row| variables.iter().zip(row)) {
                     if let Some(number) = term.as_ref().and_then(|term| self.ground(term)) {
-                        let variable = self.variable(variable.as_str());
-                        self.compared.push((variable, number, true));
+                        self.compare(variable, number, true);
                     }
                 }
                 vec![Draft::default()]
             }
             GraphPattern::Group { inner, aggregates, .. } => {
                 self.add_residual("aggregate");
-                for (_, aggregate) in aggregates {
+                for (variable, aggregate) in aggregates {
                     if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
                         self.expression(expr);
+                        self.bind(variable, expr);
                     }
                 }
                 self.branches(inner)
@@ -527,6 +531,9 @@ impl<'a> QueryAnalyzer<'a> {
         if let Node::Constant(property) = property {
             self.stated.push((subject, property, object));
         }
+        if let Node::Constant(own) = object {
+            self.compared.insert(object, vec![(own, true)]);
+        }
     }
 
     // --- Expressions ---
@@ -617,9 +624,36 @@ impl<'a> QueryAnalyzer<'a> {
             one => return self.expression(one),
         };
         if let Expression::Variable(variable) = other {
-            let variable = self.variable(variable.as_str());
-            self.compared.push((variable, number, same));
+            self.compare(variable, number, same);
         }
+    }
+
+    fn compare(&mut self, variable: &'a Variable, number: u32, same: bool) {
+        let source = self.source(variable);
+        let source = Node::Variable(self.variable(source));
+        self.compared.entry(source).or_default().push((number, same));
+    }
+
+    /// Notes the variable whose values another one has or aggregates.
+    fn bind(&mut self, variable: &'a Variable, expression: &'a Expression) {
+        if let Expression::Variable(source) = expression {
+            let source = self.source(source);
+            self.sources.insert(variable.as_str(), source);
+        }
+    }
+
+    fn source(&self, variable: &'a Variable) -> &'a str {
+        self.sources.get(variable.as_str()).copied().unwrap_or(variable.as_str())
+    }
+
+    /// Returns the patterns, with the constants that their objects are compared with.
+    pub fn measurable(&self) -> Vec<MeasurablePattern> {
+        let constants = |object| self.compared.get(object).cloned().unwrap_or_default();
+        let number = |subject: &Node| match *subject {
+            Node::Constant(number) => i64::from(number),
+            Node::Variable(number) => -1 - i64::from(number),
+        };
+        self.stated.iter().map(|(s, p, o)| (number(s), *p, constants(o))).collect()
     }
 
     // --- Paths ---

@@ -16,14 +16,11 @@ def parse(pattern: str) -> Query:
     return SubscriptionParser().query("s", f"{PREFIXES} SELECT * {{ {pattern} }}")
 
 
-def uses(query: Query, text: str) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the attributes of a constant, each with its sibling constants."""
+def attributes(query: Query, text: str) -> list[str]:
+    """Return the attributes whose values a constant is, or is compared with."""
     terms = [str(term) for term, _ in query.constants()]
-    return [
-        (terms[attribute], {terms[p]: None if o is None else terms[o] for p, o in siblings})
-        for constant, attribute, siblings in query.uses()
-        if text in terms[constant]
-    ]
+    patterns = query.measurable()
+    return sorted(terms[p] for _, p, all_ in patterns if any(text in terms[c] for c, _ in all_))
 
 
 @pytest.mark.parametrize(
@@ -83,14 +80,26 @@ def test_that_a_quantity_has_a_skeleton_of_its_own() -> None:
         (f"?x e:a 5 FILTER NOT EXISTS {{ ?x e:b ?w FILTER(?w IN (5, {Q})) }}", ["b"]),
         (f"?x e:a 5 FILTER EXISTS {{ ?x e:b ?w VALUES ?w {{ {Q} }} }}", ["b"]),
         (f"?x ?p {Q} ; e:a 5", []),
+        (f"?x e:a ?v BIND(?v AS ?w) FILTER(?w > {Q})", ["a"]),
+        (f"{{ SELECT ?x {{ ?x e:a ?v }} GROUP BY ?x HAVING(MAX(?v) > {Q}) }}", ["a"]),
     ],
 )
 def test_whose_value_a_quantity_is(pattern: str, expected: list[str]) -> None:
-    found = sorted(attribute for attribute, _ in uses(parse(pattern), "ucum"))
-    assert found == [f"<urn:{name}>" for name in expected]
+    assert attributes(parse(pattern), "ucum") == [f"<urn:{name}>" for name in expected]
 
 
-def test_what_stands_beside_a_number() -> None:
-    pattern = '?n e:v ?v ; e:u "MB" ; e:w ?w FILTER(?v > 5 && ?w = "x")'
-    ((_, beside),) = uses(parse(pattern), '"5"')
-    assert beside == {"<urn:v>": None, "<urn:u>": '"MB"', "<urn:w>": '"x"'}
+def test_patterns_that_name_a_unit() -> None:
+    query = parse('?n e:v ?v ; e:u "MB" ; e:w ?w . e:n e:u ?o FILTER(?v > 5 && ?w = "x")')
+    terms = [str(term) for term, _ in query.constants()]
+    subjects, *_ = zip(*query.measurable(), strict=True)
+    assert subjects[0] == subjects[1] == subjects[2] < 0
+    assert terms[subjects[3]] == "<urn:n>"
+    found = [
+        (terms[p], [(terms[c], same) for c, same in all_]) for _, p, all_ in query.measurable()
+    ]
+    assert found[:3] == [
+        ("<urn:v>", [('"5"^^<http://www.w3.org/2001/XMLSchema#integer>', False)]),
+        ("<urn:u>", [('"MB"', True)]),
+        ("<urn:w>", [('"x"', True)]),
+    ]
+    assert found[3] == ("<urn:u>", [])

@@ -511,6 +511,16 @@ impl Core {
         self.read(py, |engine| engine.dictionary.get(term.as_bytes()).is_some())
     }
 
+    /// Returns the properties that subscriptions ask for, if their texts begin with `begin`.
+    fn demanded(&self, py: Python<'_>, begin: &str) -> Vec<String> {
+        self.read(py, |engine| {
+            let pairs = engine.demand.counted().filter(|((property, _), _)| *property != ANY);
+            let texts = pairs.map(|((property, _), _)| engine.dictionary.text(property));
+            let found = texts.filter(|text| text.starts_with(begin.as_bytes()));
+            found.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+        })
+    }
+
     /// Returns how a subscription is indexed, or `None` if the id is unknown.
     fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
         let found = self.read(py, |engine| {

@@ -14,7 +14,7 @@ use crate::history::FormerSubscription;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
-use crate::query::{ConstantUse, FilledTemplate, Template};
+use crate::query::{FilledTemplate, MeasurablePattern, Template};
 use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
@@ -215,10 +215,9 @@ impl Query {
         self.constants.iter().enumerate().map(one).collect()
     }
 
-    /// The uses of constants that decide their units: constant, property, and the other properties
-    /// of the subject with their values.
-    fn uses(&self, py: Python<'_>) -> PyResult<Vec<ConstantUse>> {
-        py.detach(|| self.template.uses()).map_err(bad_query)
+    /// The patterns that decide the units of constants: see [`MeasurablePattern`].
+    fn measurable(&self, py: Python<'_>) -> PyResult<Vec<MeasurablePattern>> {
+        py.detach(|| self.template.measurable()).map_err(bad_query)
     }
 
     /// The same query with other constants, as many.

@@ -301,28 +301,33 @@ fn uses_of_quantities() {
         ("?x e:a 5 FILTER NOT EXISTS { ?x e:b ?w FILTER(?w IN (5, Q)) }", "b"),
         ("?x e:a 5 FILTER EXISTS { ?x e:b ?w VALUES ?w { Q } }", "b"),
         ("?x ?p Q ; e:a 5", ""),
+        ("?x e:a ?v BIND(?v AS ?w) FILTER(?w > Q)", "a"),
+        ("{ SELECT ?x { ?x e:a ?v } GROUP BY ?x HAVING(MAX(?v) > Q) }", "a"),
     ];
     for (pattern, expected) in cases {
         let pattern = pattern.replace('Q', quantity);
         let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
         let number = found.constants.iter().position(|text| text.contains("ucum")).unwrap();
-        let uses = found.template.uses().unwrap();
-        let of_it = uses.iter().filter(|one| one.0 as usize == number);
+        let patterns = found.template.measurable().unwrap();
+        let of_it = patterns.iter().filter(|one| one.2.iter().any(|one| one.0 as usize == number));
         let mut names: Vec<String> =
             of_it.map(|one| short(found.constants[one.1 as usize].as_bytes())).collect();
         names.sort();
         assert_eq!(names.join(" "), *expected, "{pattern}");
     }
-    let pattern = "?n e:v ?v ; e:u 'MB' ; e:w ?w FILTER(?v > 5 && ?w = 'x')";
+    let pattern = "?n e:v ?v ; e:u 'MB' . <urn:n> e:w ?w FILTER(?v > 5 && ?w = 'x')";
     let found = read(&format!("PREFIX e: <urn:> SELECT * {{ {pattern} }}"));
     let name = |n: u32| short(found.constants[n as usize].as_bytes());
-    let uses = found.template.uses().unwrap();
-    let one = uses.iter().find(|one| name(one.0) == "\"5\"").unwrap();
-    let beside: Vec<(String, Option<String>)> =
-        one.2.iter().map(|(p, o)| (name(*p), o.map(name))).collect();
-    let some = |text: &str| Some(text.to_owned());
-    let expected = [("v", None), ("u", some("\"MB\"")), ("w", some("\"x\""))];
-    assert_eq!(beside, expected.map(|(p, o)| (p.to_owned(), o)));
+    let patterns = found.template.measurable().unwrap();
+    let subjects: Vec<bool> = patterns.iter().map(|one| one.0 == patterns[0].0).collect();
+    assert_eq!(subjects, [true, true, false]);
+    assert_eq!(name(patterns[2].0 as u32), "n");
+    let written: Vec<_> = patterns
+        .iter()
+        .flat_map(|one| one.2.iter().map(|of_it| (name(one.1), name(of_it.0), of_it.1)))
+        .collect();
+    let expected = [("v", "\"5\"", false), ("u", "\"MB\"", true), ("w", "\"x\"", true)];
+    assert_eq!(written, expected.map(|(p, o, same)| (p.to_owned(), o.to_owned(), same)));
 }
 
 #[test]
