@@ -8,13 +8,13 @@
 //! integers and decimals, which are encoded in their ids ([`inline`]) and need no memory.
 
 use crate::arena::Arena;
-use crate::interner::{self, Interner};
+use crate::lexical::read_term;
+use crate::interner::Interner;
+pub use crate::interner::hash;
 use hashbrown::HashTable;
 use oxrdf::Term;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::hash::BuildHasher;
-use std::str::FromStr;
 
 /// The id of a term. Ids below [`INLINE`] are in the dictionary, those below [`LOCAL`] are numbers,
 /// and all others are local to one publication.
@@ -121,12 +121,6 @@ pub mod inline {
     }
 }
 
-/// The hash of a key, which is random per process and the same in every dictionary.
-#[inline]
-pub fn hash(text: &[u8]) -> u64 {
-    interner::hasher().hash_one(text)
-}
-
 /// The terms of subscriptions and of the ontology.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
@@ -203,7 +197,11 @@ impl LocalTerms {
     /// The id of a term whose hash is known; a new term is added.
     #[inline]
     pub fn intern_hashed(&mut self, text: &[u8], hash: u64) -> Id {
-        self.get_hashed(text, hash).unwrap_or_else(|| self.add(text, hash))
+        self.get_hashed(text, hash).unwrap_or_else(|| {
+            let number = self.texts.insert(text).expect("texts of 4 GB");
+            self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
+            LOCAL + number
+        })
     }
 
     /// The id of a term: that of a dictionary, or a local one.
@@ -230,12 +228,6 @@ impl LocalTerms {
             }
         }
         ids
-    }
-
-    fn add(&mut self, text: &[u8], hash: u64) -> Id {
-        let number = self.texts.insert(text).expect("texts of 4 GB");
-        self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
-        LOCAL + number
     }
 
     /// The key of one of these terms.
@@ -266,8 +258,7 @@ fn has_blank(text: &[u8]) -> bool {
     match Kind::of(text) {
         Kind::Blank => true,
         Kind::Triple => {
-            let mut term =
-                std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
+            let mut term = std::str::from_utf8(text).ok().and_then(read_term);
             while let Some(Term::Triple(triple)) = term {
                 let is_blank = triple.subject.is_blank_node();
                 term = Some(triple.object).filter(|_| !is_blank);

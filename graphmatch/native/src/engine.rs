@@ -24,7 +24,7 @@ use crate::parameterize::Parameterizer;
 use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
 use crate::query::{FilledTemplate, ParsedQuery, Template};
-use crate::query_error::QueryError;
+use crate::fault::Fault;
 use crate::scan::on_stack;
 use crate::subscriptions::{
     DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
@@ -69,20 +69,20 @@ pub enum SubscribeError {
     /// Another subscription has this id.
     Duplicate,
     /// It cannot be a subscription.
-    Query(QueryError),
+    Query(Fault),
     /// Units or names of classes in it have to be found first, by Python. The query, if Python does
     /// not have it.
     Python(String),
 }
 
-impl From<QueryError> for SubscribeError {
-    fn from(error: QueryError) -> Self {
+impl From<Fault> for SubscribeError {
+    fn from(error: Fault) -> Self {
         Self::Query(error)
     }
 }
 
-fn full(what: &str) -> QueryError {
-    QueryError::new(format!("there is no room for more {what}"), "Unsubscribe some.")
+fn full(what: &str) -> Fault {
+    Fault::new(format!("there is no room for more {what}"), "Unsubscribe some.")
 }
 
 /// How a subscription is indexed.
@@ -195,7 +195,7 @@ impl Engine {
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
-            limits: Limits::default(),
+            limits: parameterizer.limits,
             is_interrupted: || false,
             operator_constants,
             annotator: None,
@@ -277,12 +277,12 @@ impl Engine {
     // -- subscribing --------------------------------------------------------------------------
 
     /// Parses a text, and analyses it if its template is new.
-    pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, Fault> {
         Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
     }
 
     /// Parses texts in several threads.
-    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
+    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, Fault>> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
         let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
@@ -303,7 +303,7 @@ impl Engine {
     pub(crate) fn template(
         &mut self,
         (query, template): ParsedQuery,
-    ) -> Result<(u32, Vec<String>), QueryError> {
+    ) -> Result<(u32, Vec<String>), Fault> {
         let number = match (self.templates.find(&query.text), template) {
             (Some(number), _) => Some(number),
             (None, Some(template)) => self.templates.add(&template),
@@ -311,7 +311,7 @@ impl Engine {
         };
         let number = number.ok_or_else(|| full("templates"))?;
         let mut constants = query.constants;
-        if let Some(template) = self.templates.remember(number) {
+        if let Some(template) = self.templates.get(number) {
             constants.extend(template.operators());
         }
         Ok((number, constants))
@@ -324,7 +324,7 @@ impl Engine {
         }
         if name.len() > LONGEST_NAME {
             let what = "its id is longer than 65,535 bytes";
-            return Err(QueryError::new(what, "Give it a shorter id.").into());
+            return Err(Fault::new(what, "Give it a shorter id.").into());
         }
         Ok(())
     }
@@ -335,7 +335,7 @@ impl Engine {
     pub fn subscribe(
         &mut self,
         name: &str,
-        parsed: Result<ParsedQuery, QueryError>,
+        parsed: Result<ParsedQuery, Fault>,
         rewritten: Option<&[String]>,
         replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
@@ -606,7 +606,6 @@ impl Engine {
     /// Takes a subscription out of the index and the demand. Returns its constants.
     fn unindex(&mut self, number: Number) -> Vec<Id> {
         let template = self.subscriptions.get(number).template;
-        self.templates.remember(template);
         let [constants, rewritten] = self.constants(number);
         let record = self.subscriptions.get(number);
         let (rows, suspended) = (record.rows.to_vec(), record.is(SUSPENDED));
@@ -646,8 +645,8 @@ impl Engine {
     }
 
     /// The query of a subscription, rewritten for evaluation.
-    fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
-        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
+    fn prepared(&self, number: Number) -> Result<Prepared, Fault> {
+        let missing = || Fault::new("its template is missing", "Subscribe it again.");
         let record = self.subscriptions.get(number);
         let (template, delta_check) = (record.template, record.is(DELTA_CHECK));
         let cache = &self.prepared[usize::from(delta_check)];
@@ -783,7 +782,7 @@ impl Engine {
         for number in self.subscriptions.in_order() {
             let record = self.subscriptions.get(number);
             let (is_suspended, template) = (record.is(SUSPENDED), record.template);
-            let Some(kept) = self.templates.remember(template) else { continue };
+            let Some(kept) = self.templates.get(template) else { continue };
             let [constants, rewritten] = self.constants(number);
             let has_new_root = |&id: &Id| names.contains(&key(id, &self.dictionary));
             let mut is_affected = everything || is_suspended || constants.iter().any(has_new_root);
@@ -906,7 +905,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
-        let mut engine = Engine::new(Parameterizer::new([], Limits::default()).unwrap());
+        let mut engine = Engine::new(Parameterizer::new([], Limits::usual()).unwrap());
         let kept = subscribe(&mut engine, "kept", &text(0, 77));
         let sizes = |engine: &Engine| {
             let demand = engine.demand.counted().count();

@@ -18,18 +18,18 @@ use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
 use crate::functions::{self, Expressions, Function, Moment};
 use crate::graph::Graph;
-use crate::lexical::{PRIVATE, read_term, write_term};
+use crate::lexical::{PRIVATE, read_term, text_of, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
-use crate::query_error::QueryError;
+use crate::fault::Fault;
 use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
 use crate::writer::written;
 use hashbrown::HashMap;
 use oxrdf::{NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
-    QueryableDataset,
+    QuerySolution, QueryableDataset,
 };
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
@@ -68,21 +68,21 @@ impl From<QueryEvaluationError> for EvaluationError {
     }
 }
 
-impl From<QueryError> for EvaluationError {
-    fn from(error: QueryError) -> Self {
+impl From<Fault> for EvaluationError {
+    fn from(error: Fault) -> Self {
         Self(error.what)
     }
 }
 
-/// The result of a query.
+/// The result of a query, with terms as canonical N-Triples texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The projected variables of SELECT.
     pub variables: Vec<String>,
-    /// A value per variable for each solution of SELECT; one empty row for ASK.
-    pub solutions: Vec<Vec<Option<Term>>>,
+    /// A term per variable for each solution of SELECT; one empty row for ASK.
+    pub solutions: Vec<Vec<Option<String>>>,
     /// The graph of CONSTRUCT or DESCRIBE; `None` for the other forms.
-    pub graph: Option<Vec<Triple>>,
+    pub graph: Option<Vec<[String; 3]>>,
 }
 
 impl Answer {
@@ -251,13 +251,17 @@ impl Evaluation<'_> {
                 QueryResults::Solutions(rows) => {
                     let variables = rows.variables().iter().map(|v| v.as_str().to_owned());
                     let variables: Vec<String> = variables.collect();
-                    let rows = rows.map(|row| row.map(|row| row.values().to_vec()));
-                    let solutions = collected(rows, most(variables.len().max(1)))?;
+                    let text = |term: &Option<Term>| term.as_ref().map(text_of);
+                    let texts = |row: QuerySolution| row.values().iter().map(text).collect();
+                    let solutions = collected(rows, most(variables.len().max(1)), texts)?;
                     let answer = Answer { variables, solutions, graph: None };
                     Ok((!answer.solutions.is_empty()).then_some(answer))
                 }
                 QueryResults::Graph(triples) => {
-                    let graph = Some(collected(triples, most(3))?);
+                    let texts = |Triple { subject, predicate, object }| {
+                        [subject.into(), predicate.into(), object].map(|term| text_of(&term))
+                    };
+                    let graph = Some(collected(triples, most(3), texts)?);
                     Ok(Some(Answer { graph, ..Answer::default() }))
                 }
             }
@@ -308,16 +312,17 @@ impl Evaluation<'_> {
     }
 }
 
-fn collected<T>(
+fn collected<T, U>(
     items: impl Iterator<Item = Result<T, QueryEvaluationError>>,
     limit: usize,
-) -> Result<Vec<T>, EvaluationError> {
+    change: impl Fn(T) -> U,
+) -> Result<Vec<U>, EvaluationError> {
     let mut found = Vec::new();
     for item in items {
         if found.len() == limit {
             return Err(EvaluationError::many(limit));
         }
-        found.push(item?);
+        found.push(change(item?));
     }
     Ok(found)
 }

@@ -70,7 +70,7 @@ impl World {
             graph,
             name: graph_name("urn:id"),
             now: (1_767_315_845_000_000, Some(120)), // 2026-01-02T03:04:05+02:00
-            limits: Limits::default(),
+            limits: Limits::usual(),
         }
     }
 
@@ -335,7 +335,7 @@ fn limits_hold_wherever_the_evaluator_is() {
         evaluation_terms: 100_000,
         match_solutions: 1000,
         evaluation_bytes: 10_000,
-        ..Limits::default()
+        ..Limits::usual()
     };
     assert_eq!(
         world.answer(&format!("SELECT * {{ {product} }} ORDER BY ?b"), false),

@@ -562,7 +562,7 @@ mod tests {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut out = Publication::default();
         let (source, split_by) = ("a".to_owned(), "document");
-        let options = ReaderOptions { source, split_by, base: None, limits: Limits::default() };
+        let options = ReaderOptions { source, split_by, base: None, limits: Limits::usual() };
         let mut dictionary = Dictionary::default();
         for text in ["<urn:a>", "<urn:p>", "\"a text\"", "<urn:g>", "\"hallo\"@de", "_:x"] {
             dictionary.intern(text.as_bytes());

@@ -22,7 +22,7 @@ use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::query_analysis::{
     COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, is_quantity, may_be_empty,
 };
-use crate::query_error::QueryError;
+use crate::fault::Fault;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
 use crate::values::is_comparable;
@@ -68,6 +68,7 @@ pub struct FilledTemplate {
 /// A query without its constants.
 #[derive(Serialize, Deserialize)]
 pub struct Template {
+    #[serde(skip)]
     text: Box<str>,
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
@@ -137,28 +138,28 @@ impl Template {
         text: &str,
         parser: &Parameterizer,
         is_new: impl FnOnce(&str) -> bool,
-    ) -> Result<ParsedQuery, QueryError> {
+    ) -> Result<ParsedQuery, Fault> {
         let query = parser.parameterize(text)?;
         let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
         Ok((query, template))
     }
 
     /// Analyses a query.
-    pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+    pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let most = parser.limits.subscription_patterns;
         on_stack(query.is_deep, || {
             if triple_patterns(&query.query) > most {
                 let remedy = "Split it into several subscriptions, or raise the limit.";
                 let what = format!("the query exceeds the limit `subscription_patterns` ({most})");
-                return Err(QueryError::new(what, remedy));
+                return Err(Fault::new(what, remedy));
             }
             Self::analyzed(query, parser)
         })
     }
 
-    fn analyzed(of: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+    fn analyzed(of: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let query = &of.query;
-        let refused = |what: &str, remedy: &str| Err(QueryError::new(what, remedy));
+        let refused = |what: &str, remedy: &str| Err(Fault::new(what, remedy));
         let pattern = pattern_of(query);
         let form = match query {
             Query::Select { .. } => QueryForm::Select,
@@ -231,6 +232,11 @@ impl Template {
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })
+    }
+
+    /// The same template with its text, which is not encoded.
+    pub fn with_text(self, text: &str) -> Self {
+        Self { text: text.into(), ..self }
     }
 
     /// The text, with markers for constants: see [`filled`].
@@ -383,7 +389,7 @@ impl Template {
 
     /// The algebra with slots for constants. Comparisons with quantities are calls of
     /// `gm:compare(left, "operator", right)`.
-    pub fn algebra(&self) -> Result<Query, QueryError> {
+    pub fn algebra(&self) -> Result<Query, Fault> {
         on_stack(self.is_deep, || {
             let mut query = parse(&filled(&self.text, |_, _| true))?;
             compare_by_calls(pattern_of_mut(&mut query));
@@ -392,18 +398,18 @@ impl Template {
     }
 
     /// The algebra of a query with these constants, as N-Triples texts.
-    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
+    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, Fault> {
         let constants: Option<Vec<_>> =
             constants.iter().map(|text| read_term(text.as_ref())).collect();
         let mut query = self.algebra()?;
         constants
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
-            .ok_or_else(|| QueryError::new("a constant is not valid in its place", "Replace it."))?;
+            .ok_or_else(|| Fault::new("a constant is not valid in its place", "Replace it."))?;
         Ok(query)
     }
 
     /// Which values of which properties the constants of a query are: what their units depend on.
-    pub fn uses(&self) -> Result<Vec<ConstantUse>, QueryError> {
+    pub fn uses(&self) -> Result<Vec<ConstantUse>, Fault> {
         on_stack(self.is_deep, || {
             let query = parse(&filled(&self.text, |_, _| true))?;
             let mut analysis = QueryAnalyzer::new(self.slots, 1, false, Operators::default());
@@ -413,9 +419,9 @@ impl Template {
     }
 }
 
-fn parse(text: &str) -> Result<Query, QueryError> {
+fn parse(text: &str) -> Result<Query, Fault> {
     let parsed = SparqlParser::new().parse_query(text);
-    parsed.map_err(|error| QueryError::unreadable(text, &error.to_string()))
+    parsed.map_err(|error| Fault::unreadable(text, &error.to_string()))
 }
 
 /// How many triple patterns and steps of property paths a query has, those inside EXISTS and of a

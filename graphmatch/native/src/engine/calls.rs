@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::algebra::substitute;
-use crate::lexical::text_of;
 use crate::operators::{CallContext, Prefilter, Test};
 use spargebra::term::Variable;
 use std::collections::BTreeSet;
@@ -19,7 +18,7 @@ impl Engine {
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
+        let missing = || Fault::new("its template is missing", "Subscribe it again.");
         let template = record.template;
         let algebra = || self.templates.get(template).ok_or_else(missing)?.algebra();
         let query = self.algebra.get(self.templates.text(template), algebra)?;
@@ -43,7 +42,7 @@ impl Engine {
         'solutions: for solution in &solutions.solutions {
             let value = |variable: &Variable| {
                 let place = solutions.variables.iter().position(|one| one == variable.as_str())?;
-                solution[place].as_ref().map(text_of)
+                solution[place].clone()
             };
             let (mut missing, mut open) = (Vec::new(), Vec::new());
             for test in &prefilter.tests {

@@ -16,7 +16,7 @@ use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError};
-use crate::events::{Attribute, Cells, Statements};
+use crate::events::{Attribute, Statements};
 use crate::fault::Fault;
 use crate::functions::Moment;
 use crate::lexical::LiteralParts;
@@ -97,7 +97,7 @@ impl Column<'_> {
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
-            Self::Texts(texts, _) => Values::Terms(texts.texts()?),
+            Self::Texts(texts, are_iris) => Values::Texts(texts.texts()?, *are_iris),
         })
     }
 }
@@ -109,11 +109,7 @@ pub(super) struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
-        let values = match &self.1 {
-            Column::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
-            column => Cells::Values(column.values()?),
-        };
-        Ok(Attribute { property: &self.0, values, valid })
+        Ok(Attribute { property: &self.0, values: self.1.values()?, valid })
     }
 }
 

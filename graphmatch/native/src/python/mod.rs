@@ -35,7 +35,7 @@ use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::IndexAnswers;
 use crate::publication::Publication;
-use crate::query_error::QueryError;
+use crate::fault::Fault;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
@@ -105,7 +105,7 @@ fn refused(error: SubscribeError) -> PyErr {
     }
 }
 
-pub(crate) fn bad_query(error: QueryError) -> PyErr {
+pub(crate) fn bad_query(error: Fault) -> PyErr {
     InvalidSubscriptionError::new_err((error.what, error.remedy, error.line, error.column))
 }
 

@@ -5,7 +5,7 @@
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
 use super::bad_query;
-use super::terms::{object_of, term_object, variable_object, write_text};
+use super::terms::{object_of, variable_object, write_text};
 use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::query::{ConstantUse, FilledTemplate, Template};
-use crate::query_error::QueryError;
+use crate::fault::Fault;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -88,7 +88,7 @@ impl std::hash::Hash for Query {
 }
 
 impl Query {
-    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
+    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, Fault> {
         let query = parameterizer.parameterize(text)?;
         let template = Arc::new(Template::new(&query, parameterizer)?);
         let constants = query.constants.into_iter().chain(template.operators()).collect();
@@ -96,7 +96,7 @@ impl Query {
     }
 
     /// The algebra, constants put in.
-    pub fn algebra(&self) -> Result<spargebra::Query, QueryError> {
+    pub fn algebra(&self) -> Result<spargebra::Query, Fault> {
         self.template.substituted(&self.constants)
     }
 
@@ -183,9 +183,9 @@ impl Query {
     /// The algebra as an S-expression (see <https://jena.apache.org/documentation/notes/sse.html>).
     #[pyo3(name = "algebra")]
     fn algebra_text(&self, py: Python<'_>) -> PyResult<String> {
-        let written = || -> Result<_, QueryError> {
+        let written = || -> Result<_, Fault> {
             let query = SparqlParser::new().parse_query(&self.text());
-            Ok(query.map_err(|error| QueryError::unreadable("", &error.to_string()))?.to_sse())
+            Ok(query.map_err(|error| Fault::unreadable("", &error.to_string()))?.to_sse())
         };
         py.detach(|| on_stack(self.is_deep(), written)).map_err(bad_query)
     }
@@ -317,10 +317,8 @@ fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
 fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
     match node {
         TermPattern::Variable(variable) => variable_object(py, variable.as_str()),
-        TermPattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
-        TermPattern::BlankNode(node) => term_object(py, &node.clone().into(), ""),
-        TermPattern::Literal(literal) => term_object(py, &literal.clone().into(), ""),
         TermPattern::Triple(_) => variable_object(py, "_triple"),
+        constant => object_of(py, constant.to_string().as_bytes()),
     }
 }
 

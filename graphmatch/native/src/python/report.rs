@@ -1,10 +1,9 @@
 //! Reports: what publications match, with solutions.
 
 use super::calls::Calls;
-use super::evaluation::{Data, Evaluation, triples_of};
+use super::evaluation::{Data, Evaluation, solutions_of, triples_of};
 use super::interrupt;
 use super::query::Query;
-use super::terms::object_of;
 use super::{CoreState, SharedCore, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
@@ -13,7 +12,6 @@ use crate::events::Statements;
 use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::index::Index;
-use crate::lexical::text_of;
 use crate::matching::{Progress, Worker};
 use crate::postings::Counters;
 use crate::query::QueryForm;
@@ -21,7 +19,7 @@ use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,15 +27,8 @@ use std::sync::Arc;
 /// solutions.
 const VISITED: usize = 100;
 
-/// A match and its solutions: the names of variables, and a term of each for each solution.
-pub(super) struct SolvedMatch {
-    name: String,
-    variables: Vec<String>,
-    solutions: Vec<Vec<Option<String>>>,
-    /// The graph of CONSTRUCT or DESCRIBE.
-    graph: Option<Vec<oxrdf::Triple>>,
-    is_whole: bool,
-}
+/// The id of a matching subscription, its solutions, and whether they are complete.
+type SolvedMatch = (String, Answer, bool);
 
 impl Data {
     /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
@@ -57,7 +48,7 @@ impl Data {
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(engine, worker, *number, former.get(number).copied(), most);
-            solutions += one.solutions.len() + one.graph.as_ref().map_or(0, Vec::len);
+            solutions += one.1.solutions.len() + one.1.graph.as_ref().map_or(0, Vec::len);
             solved.push(one);
             if solutions >= limit {
                 break;
@@ -81,10 +72,7 @@ impl Data {
             None => engine.subscriptions.get(number).name(),
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
-            let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
-            let text = |term: &Option<_>| term.as_ref().map(text_of);
-            let solutions = solutions.iter().map(|row| row.iter().map(text).collect()).collect();
-            return SolvedMatch { name, variables, solutions, graph, is_whole: true };
+            return (name, self.answers[answer].1.clone(), true);
         }
         let mut index = Index::default();
         let (index, rows, template) = match former {
@@ -138,7 +126,7 @@ impl Data {
         });
         let solutions = solutions.collect();
         let variables = projected.into_iter().map(|(name, _)| name).collect();
-        SolvedMatch { name, variables, solutions, graph: None, is_whole }
+        (name, Answer { variables, solutions, graph: None }, is_whole)
     }
 }
 
@@ -152,9 +140,7 @@ pub(crate) struct Report {
     publication: String,
     /// `None` if nothing matches.
     data: Option<Arc<Data>>,
-    counters: Counters,
-    evaluated: usize,
-    stated: usize,
+    counters: (u64, u64, u64, u64, usize, usize),
     /// The subscriptions whose evaluation failed, with the reasons.
     #[pyo3(get)]
     failed: Vec<(String, String)>,
@@ -187,8 +173,7 @@ impl Report {
     /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
     /// subscriptions, and stated triples.
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
-        let Counters { probes, postings, candidates, matches } = self.counters;
-        (probes, postings, candidates, matches, self.evaluated, self.stated)
+        self.counters
     }
 
     /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
@@ -263,19 +248,14 @@ impl Report {
         Vec<(Bound<'py, PyTuple>, Bound<'py, PyAny>, Option<(&str, u8)>, &str)>,
     )> {
         let Some(data) = &self.data else { return Ok(Default::default()) };
-        let Data {
-            publication,
-            progress: Progress { annotations, shown, .. },
-            triples,
-            origins,
-            ..
-        } = &**data;
+        let Data { publication, progress, triples, origins, .. } = &**data;
+        let annotations = &progress.annotations;
         let (stated, whole, found) = py.detach(|| {
             let guarded = self.shared.read();
             data.former(&guarded.engine, &[])?;
             let dictionary = &guarded.engine.dictionary;
             let terms = Terms { dictionary, local: &publication.local };
-            let given = origins.first().map_or(*shown, |(number, ..)| *number as usize);
+            let given = origins.first().map_or(progress.shown, |(number, ..)| *number as usize);
             let unrooted = Some(&*data.unrooted).filter(|unrooted| !unrooted.is_empty());
             let stated = unrooted.unwrap_or(&triples[..given]);
             let premises = origins.iter().map(|(.., premise)| *premise);
@@ -326,21 +306,9 @@ impl Report {
             })
         });
         py.detach(interrupt::check)?;
-        for one in solved? {
-            let solutions = PyList::empty(py);
-            for row in &one.solutions {
-                let values = PyDict::new(py);
-                for (name, text) in one.variables.iter().zip(row) {
-                    match text {
-                        None => {}
-                        Some(text) if texts => values.set_item(name, text)?,
-                        Some(text) => values.set_item(name, object_of(py, text.as_bytes())?)?,
-                    }
-                }
-                solutions.append(values)?;
-            }
-            let graph = one.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
-            list.append((one.name, solutions, graph, one.is_whole))?;
+        for (name, answer, is_whole) in solved? {
+            let graph = answer.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
+            list.append((name, solutions_of(py, &answer, texts)?, graph, is_whole))?;
         }
         Ok(list)
     }
@@ -412,37 +380,25 @@ pub(super) fn report(
     progress: Progress,
     now: Moment,
 ) -> Report {
-    let MatchResult {
-        found, answers, failed, is_truncated, counters, evaluated, undecided, ..
-    } = matched;
-    let (stated, shown) = (progress.stated, worker.graph.stated());
-    let progress = Progress { shown, ..progress };
+    let MatchResult { found, answers, counters, evaluated, is_truncated, .. } = matched;
     let name = |number: Number| guarded.engine.subscriptions.get(number).name();
-    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
-    let undecided =
-        undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
-    let undecided = undecided.collect();
+    let failed = matched.failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
+    let undecided = matched.undecided.into_iter();
+    let undecided = undecided.map(|(number, calls, is_found)| (name(number), calls, is_found));
+    let Counters { probes, postings, candidates, matches } = counters;
+    let counters = (probes, postings, candidates, matches, evaluated, progress.stated);
     let data = (!found.is_empty()).then(|| {
         let (publication, graph) = (worker.publication.clone(), &worker.graph);
-        let triples = graph.triples.clone();
+        let progress = Progress { shown: graph.stated(), ..progress };
         Arc::new(Data {
             origins: graph.origins().to_vec(),
             unrooted: worker.unrooted.clone(),
             found,
             answers,
-            ..Data::new(guarded, publication, triples, progress, now)
+            ..Data::new(guarded, publication, graph.triples.clone(), progress, now)
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
-    Report {
-        shared,
-        publication,
-        data,
-        counters,
-        evaluated,
-        stated,
-        failed,
-        undecided,
-        is_truncated,
-    }
+    let undecided = undecided.collect();
+    Report { shared, publication, data, counters, failed, undecided, is_truncated }
 }

@@ -10,32 +10,21 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
 /// pyoxigraph's classes of terms.
+#[derive(FromPyObject)]
+#[pyo3(rename_all = "PascalCase")]
 struct Classes {
-    iri: Py<PyType>,
-    blank: Py<PyType>,
+    named_node: Py<PyType>,
+    blank_node: Py<PyType>,
     literal: Py<PyType>,
     triple: Py<PyType>,
-    direction: Option<Py<PyType>>,
+    base_direction: Py<PyType>,
     variable: Py<PyType>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
 fn classes(py: Python<'_>) -> PyResult<&Classes> {
-    CLASSES.get_or_try_init(py, || {
-        let module = py.import("pyoxigraph")?;
-        let class = |name: &str| -> PyResult<Py<PyType>> {
-            Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
-        };
-        Ok(Classes {
-            iri: class("NamedNode")?,
-            blank: class("BlankNode")?,
-            literal: class("Literal")?,
-            triple: class("Triple")?,
-            direction: class("BaseDirection").ok(),
-            variable: class("Variable")?,
-        })
-    })
+    CLASSES.get_or_try_init(py, || py.import("pyoxigraph")?.extract())
 }
 
 /// Appends the canonical N-Triples text of one of pyoxigraph's terms: what `str` gives, but faster,
@@ -49,9 +38,9 @@ pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
     }
     let value = term.getattr(intern!(py, "value"))?;
     let value = value.cast::<PyString>()?.to_str()?;
-    if class.is(&classes.iri) {
+    if class.is(&classes.named_node) {
         add(to, ["<", value, ">"]);
-    } else if class.is(&classes.blank) {
+    } else if class.is(&classes.blank_node) {
         add(to, ["_:", value]);
     } else {
         let language = term.getattr(intern!(py, "language"))?;
@@ -94,12 +83,12 @@ pub fn variable_object<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, 
 }
 
 /// pyoxigraph's object of a term, with something before the names of blank nodes.
-pub fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<Bound<'py, PyAny>> {
+fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<Bound<'py, PyAny>> {
     let classes = classes(py)?;
     match term {
-        Term::NamedNode(node) => classes.iri.bind(py).call1((node.as_str(),)),
+        Term::NamedNode(node) => classes.named_node.bind(py).call1((node.as_str(),)),
         Term::BlankNode(node) => {
-            classes.blank.bind(py).call1((format!("{names}{}", node.as_str()),))
+            classes.blank_node.bind(py).call1((format!("{names}{}", node.as_str()),))
         }
         Term::Literal(literal) => literal_object(py, classes, literal),
         Term::Triple(triple) => {
@@ -117,21 +106,18 @@ fn literal_object<'py>(
     literal: &Literal,
 ) -> PyResult<Bound<'py, PyAny>> {
     let class = classes.literal.bind(py);
-    if literal.datatype() == oxrdf::vocab::xsd::STRING {
+    if literal.datatype() == xsd::STRING {
         return class.call1((literal.value(),));
     }
     let options = PyDict::new(py);
     if let Some(language) = literal.language() {
         options.set_item("language", language)?;
-        if let (Some(direction), Some(of)) = (literal.direction(), &classes.direction) {
-            let name = match direction {
-                BaseDirection::Ltr => "LTR",
-                BaseDirection::Rtl => "RTL",
-            };
-            options.set_item("direction", of.bind(py).getattr(name)?)?;
+        if let Some(direction) = literal.direction() {
+            let name = if direction == BaseDirection::Ltr { "LTR" } else { "RTL" };
+            options.set_item("direction", classes.base_direction.bind(py).getattr(name)?)?;
         }
     } else {
-        let datatype = classes.iri.bind(py).call1((literal.datatype().as_str(),))?;
+        let datatype = classes.named_node.bind(py).call1((literal.datatype().as_str(),))?;
         options.set_item("datatype", datatype)?;
     }
     class.call((literal.value(),), Some(&options))
