@@ -242,15 +242,9 @@ impl Engine {
         engine.operator_constants = OperatorConstants::new(operators, dictionary);
         if operators.0.iter().any(|operator| operator.is_indexed) {
             for number in engine.subscriptions.numbers() {
-                let record = engine.subscriptions.get(number);
-                if engine.templates.get(record.template)?.calls() {
-                    for &row in record.rows {
-                        engine.operator_constants.count(
-                            &engine.index.branch(row),
-                            true,
-                            dictionary,
-                        );
-                    }
+                for &row in engine.subscriptions.get(number).rows {
+                    let branch = engine.index.branch(row);
+                    engine.operator_constants.count(&branch, true, dictionary);
                 }
             }
         }

@@ -15,8 +15,9 @@ use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 
 /// Marks the number of a row that is in a predicate table.
 const TABLE: RowId = 1 << 30;
@@ -55,9 +56,7 @@ pub struct Index {
     #[serde(skip)]
     searched: HashMap<Id, u32>,
     /// Owners of the rows in tables.
-    owners: Vec<Number>,
-    /// Numbers of removed rows of tables, for new rows.
-    free: Vec<u32>,
+    owners: Slab<Number>,
 }
 
 /// A row of the keyword index.
@@ -108,7 +107,7 @@ impl Index {
         moved: &mut Vec<(RowId, RowId)>,
     ) -> Option<RowId> {
         let text = TextRow::of(branch, dictionary);
-        if text.is_none() && self.tables.has_shape_of(branch, dictionary) {
+        if text.is_none() && self.tables.wants(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
         }
         let row = self.patterns.add(branch)?;
@@ -117,8 +116,7 @@ impl Index {
             return None;
         }
         let length = self.patterns.posting_list_len(row);
-        let is_wanted = || text.is_none() && self.tables.wants(branch, dictionary);
-        if length < LONG_LIST && !is_wanted() {
+        if length < LONG_LIST {
             return Some(row);
         }
         if text.is_some() {
@@ -134,8 +132,7 @@ impl Index {
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
-            let some = if length < LONG_LIST { 0 } else { MAX_NEIGHBOURS };
-            let mut near = self.patterns.neighbours(row, some);
+            let mut near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
             near.extend(self.patterns.alike(row).filter(|&one| one != row));
             self.patterns.remove(row);
             let into = |row| Some((row, self.move_to_table(row, dictionary)?));
@@ -163,20 +160,14 @@ impl Index {
         Some(table)
     }
 
-    fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
-        self.number(|tables, number| tables.add(branch, number, dictionary))
-    }
-
     /// Adds a row without an owner to a table and returns its id.
-    fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
-        let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);
-        if number >= TABLE || !add(&mut self.tables, number) {
-            return None;
+    fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+        let number = self.owners.insert(NO_OWNER);
+        if number < TABLE as usize && self.tables.add(branch, number as u32, dictionary) {
+            return Some(TABLE | number as u32);
         }
-        if self.free.pop().is_none() {
-            self.owners.push(NO_OWNER);
-        }
-        Some(TABLE | number)
+        self.owners.remove(number);
+        None
     }
 
     /// Returns the owner of a row.
@@ -203,10 +194,9 @@ impl Index {
     pub fn remove(&mut self, row: RowId, dictionary: &Dictionary) {
         if row & TABLE != 0 {
             self.tables.remove(row & !TABLE);
-            self.set_owner(row, NO_OWNER);
-            self.free.push(row & !TABLE);
-            if self.tables.is_empty() {
-                (self.free, self.owners) = (Vec::new(), Vec::new());
+            self.owners.remove((row & !TABLE) as usize);
+            if self.owners.is_empty() {
+                self.owners = Slab::new();
             }
             return;
         }
@@ -223,7 +213,7 @@ impl Index {
 
     /// Encodes the rows of tables, one after the other.
     pub fn table_rows(&self) -> Vec<u8> {
-        let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
+        let branches = self.owners.iter().filter_map(|(row, _)| self.tables.branch(row as u32));
         branches
             .fold(Vec::new(), |rows, branch| postcard::to_extend(&branch, rows).expect("a vector"))
     }
@@ -235,10 +225,9 @@ impl Index {
             let branch = self.patterns.branch(row);
             self.add_text(&branch, TextRow::of(&branch, dictionary)?, row, dictionary);
         }
-        let free: HashSet<u32> = self.free.iter().copied().collect();
-        for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
+        for (row, _) in &self.owners {
             let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
-            self.tables.add(&branch, row, dictionary).then_some(())?;
+            self.tables.add(&branch, row as u32, dictionary).then_some(())?;
             table_rows = rest;
         }
         Some(())

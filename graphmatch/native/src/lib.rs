@@ -57,10 +57,3 @@ mod text;
 mod triples;
 mod values;
 mod writer;
-
-use pyo3::prelude::*;
-
-#[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    python::module(module)
-}

@@ -26,6 +26,7 @@ use crate::subscriptions::RowId;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 use std::hint::black_box;
 
 /// The record of a row: its owner, its program, the steps of its access pattern and second pattern,
@@ -196,8 +197,7 @@ struct Entry {
 struct Postings {
     /// By tag, the only entry of a list, or the number of a list.
     table: HashTable<(Tag, Entry)>,
-    lists: Vec<Vec<Entry>>,
-    free: Vec<u32>,
+    lists: Slab<Vec<Entry>>,
 }
 
 fn hash(tag: Tag) -> u64 {
@@ -221,12 +221,7 @@ impl Postings {
             return 0;
         };
         if posting.1.row & LIST == 0 {
-            let list = vec![posting.1, entry];
-            let number = self.free.pop().unwrap_or_else(|| {
-                self.lists.push(Vec::new());
-                (self.lists.len() - 1) as u32
-            });
-            self.lists[number as usize] = list;
+            let number = self.lists.insert(vec![posting.1, entry]) as u32;
             posting.1 = Entry { row: LIST | number, second: 0 };
             return 1;
         }
@@ -249,16 +244,15 @@ impl Postings {
             shrink(&mut self.table, |posting| hash(posting.0));
             return None;
         }
-        let number = row & !LIST;
-        let list = &mut self.lists[number as usize];
+        let number = (row & !LIST) as usize;
+        let list = &mut self.lists[number];
         list.swap_remove(position);
         let moved = list.get(position).map(|entry| entry.row);
         if let [last] = list[..] {
             found.get_mut().1 = last;
-            *list = Vec::new();
-            self.free.push(number);
-            if self.free.len() == self.lists.len() {
-                (self.lists, self.free) = (Vec::new(), Vec::new());
+            self.lists.remove(number);
+            if self.lists.is_empty() {
+                self.lists = Slab::new();
             }
         } else if list.len() < list.capacity() / 4 {
             list.shrink_to(list.len() * 2);
@@ -312,20 +306,13 @@ impl PostingIndex {
         self.record.clear();
         self.record.extend([NO_OWNER, program, 0, UNLISTED]);
         self.record.extend_from_slice(&self.planner.constants);
-        let (filters, mut is_full) = (&mut self.filters, false);
-        self.record.extend(branch.filters.iter().map(|(_, filter)| match filter {
-            Filter::Compare { constant, .. } => *constant,
-            other => filters.intern(&to_bytes(other)).unwrap_or_else(|| {
-                is_full = true;
-                u32::MAX
-            }),
-        }));
-        let row = if is_full { None } else { self.rows.insert(&self.record) };
-        let Some(row) = row else {
-            let record = std::mem::take(&mut self.record);
-            self.release(&record);
-            return None;
-        };
+        for (_, filter) in &branch.filters {
+            self.record.push(match filter {
+                Filter::Compare { constant, .. } => *constant,
+                other => self.filters.intern(&to_bytes(other))?,
+            });
+        }
+        let row = self.rows.insert(&self.record)?;
         let (access, second) = self.choose(row);
         self.insert(row, access, second);
         Some(row)
@@ -337,13 +324,7 @@ impl PostingIndex {
         if !self.rows.has(row) {
             return;
         }
-        let record = self.rows.get(row).to_vec();
-        self.release(&record);
-        self.rows.remove(row);
-    }
-
-    /// Releases the program and the filters of a record.
-    fn release(&mut self, record: &[u32]) {
+        let record = self.rows.get(row);
         let number = record[PROGRAM];
         let program = Program::read(self.programs.get(number));
         let numbers = &record[HEADER + program.constants..];
@@ -353,6 +334,7 @@ impl PostingIndex {
             }
         }
         self.programs.release(number);
+        self.rows.remove(row);
     }
 
     /// Returns the owner of a row.
@@ -746,8 +728,7 @@ mod tests {
         fn bytes(&self) -> usize {
             self.table.allocation_size()
                 + self.lists.capacity() * size_of::<Vec<Entry>>()
-                + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
-                + 4 * self.free.capacity()
+                + self.lists.iter().map(|(_, one)| one.capacity() * size_of::<Entry>()).sum::<usize>()
         }
     }
 

@@ -82,12 +82,6 @@ impl Tables {
         self.tables.is_empty()
     }
 
-    /// Whether some rows have the shape of a branch.
-    pub fn has_shape_of(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
-        let shape = ConjunctionShape::of(branch, dictionary);
-        shape.is_some_and(|(shape, _)| self.by_shape.contains_key(&shape))
-    }
-
     /// Whether a table has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
         let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };

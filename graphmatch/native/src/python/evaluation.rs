@@ -25,17 +25,14 @@ use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
+use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Arc, Mutex};
 
-pyo3::create_exception!(
-    _native,
-    EvaluationFailedError,
-    PyRuntimeError,
-    "A query that cannot be evaluated, or not within the limits."
-);
+// A query that cannot be evaluated, or not within the limits.
+create_exception!(_native, EvaluationFailedError, PyRuntimeError);
 
 /// An enriched publication and its matches. They do not change with the engine.
 pub(super) struct Data {

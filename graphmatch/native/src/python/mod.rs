@@ -24,7 +24,7 @@ use self::evaluation::{Evaluation, EvaluationFailedError};
 use self::publications::Publications;
 use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
-use self::terms::{object_named, write_text};
+use self::terms::{object_named, term, write_text};
 use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
@@ -40,6 +40,7 @@ use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -53,33 +54,14 @@ const WORKERS: usize = 16;
 /// change meanwhile.
 const ATTEMPTS: usize = 4;
 
-pyo3::create_exception!(
-    _native,
-    InvalidSubscriptionError,
-    PyValueError,
-    "An invalid subscription: what, remedy, line, column."
-);
-
-pyo3::create_exception!(
-    _native,
-    DuplicateIdError,
-    PyValueError,
-    "An id of an existing subscription."
-);
-
-pyo3::create_exception!(
-    _native,
-    NeedsPythonError,
-    PyValueError,
-    "Python has to find units or names of classes first."
-);
-
-pyo3::create_exception!(
-    _native,
-    CorruptSnapshotError,
-    PyValueError,
-    "A file that is not a snapshot, has another version, or is damaged: what, remedy."
-);
+// An invalid subscription: what, remedy, line, column.
+create_exception!(_native, InvalidSubscriptionError, PyValueError);
+// An id of an existing subscription.
+create_exception!(_native, DuplicateIdError, PyValueError);
+// Python has to find units or names of classes first.
+create_exception!(_native, NeedsPythonError, PyValueError);
+// A file that is not a snapshot, has another version, or is damaged: what, remedy.
+create_exception!(_native, CorruptSnapshotError, PyValueError);
 
 fn unreadable(error: SnapshotError) -> PyErr {
     match error {
@@ -394,28 +376,21 @@ pub(crate) fn fill(
     }
 }
 
-/// Adds the classes and functions.
-pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Annotator>()?;
-    module.add_class::<Core>()?;
-    module.add_class::<Report>()?;
-    module.add_class::<Batch>()?;
-    module.add_class::<DocumentMatches>()?;
-    module.add_class::<EnrichmentRequest>()?;
-    module.add_class::<CallRequest>()?;
-    module.add_class::<Calls>()?;
-    module.add_class::<Publications>()?;
-    module.add_class::<Evaluation>()?;
-    module.add_class::<Parser>()?;
-    module.add_class::<Query>()?;
-    module.add_function(wrap_pyfunction!(terms::term, module)?)?;
-    module.add_function(wrap_pyfunction!(folded_words, module)?)?;
-    module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
-    let py = module.py();
-    module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
-    module.add("InvalidSubscriptionError", py.get_type::<InvalidSubscriptionError>())?;
-    module.add("DuplicateIdError", py.get_type::<DuplicateIdError>())?;
-    module.add("CorruptSnapshotError", py.get_type::<CorruptSnapshotError>())?;
-    module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
-    module.delattr("__all__") // The stub file lists the names.
+/// The compiled core.
+#[pymodule]
+pub mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{
+        Annotator, Batch, CallRequest, Calls, Core, CorruptSnapshotError, DocumentMatches,
+        DuplicateIdError, EnrichmentRequest, Evaluation, EvaluationFailedError,
+        InvalidSubscriptionError, NeedsPythonError, Parser, Publications, Query, Report,
+        folded_words, lines_of_rows, term,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.delattr("__all__") // The stub file lists the names.
+    }
 }
