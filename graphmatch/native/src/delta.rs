@@ -14,6 +14,7 @@
 
 use crate::algebra::{Part, either, parts, visit};
 use crate::branch::GM;
+use crate::push_new;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
@@ -27,11 +28,7 @@ pub(crate) const ITSELF: &str = ">itself";
 /// Returns the variables in the scope of a pattern, in order of first occurrence.
 pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     let mut found = Vec::new();
-    pattern.on_in_scope_variable(|variable| {
-        if !found.contains(variable) {
-            found.push(variable.clone());
-        }
-    });
+    pattern.on_in_scope_variable(|variable| push_new(&mut found, variable.clone()));
     found
 }
 
@@ -93,11 +90,7 @@ pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
 
 /// Collects the edges of a pattern: each is a triple pattern or a property path.
 fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
-    let mut add = |edge: GraphPattern| {
-        if !found.contains(&edge) {
-            found.push(edge);
-        }
-    };
+    let mut add = |edge: GraphPattern| push_new(found, edge);
     match pattern {
         GraphPattern::Bgp { patterns } => {
             let edge =
@@ -105,7 +98,7 @@ fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
             patterns.iter().map(edge).for_each(add);
         }
         GraphPattern::Path { .. } => add(pattern.clone()),
-        other => parts(other).into_iter().flatten().for_each(|part| edges(part, found)),
+        other => parts(other).into_iter().for_each(|part| edges(part, found)),
     }
 }
 

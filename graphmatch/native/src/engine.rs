@@ -10,6 +10,7 @@ use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
+use crate::fault::Fault;
 use crate::functions::Moment;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
@@ -19,12 +20,12 @@ use crate::matching::{Context, Needs, PYTHON, Progress, Worker};
 use crate::ontology::build::OntologyInput;
 use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
-use crate::operators::{CallContext, CallRequests, CallResults, Operators};
+use crate::operators::{CallContext, CallRequests, CallResults};
 use crate::parameterize::Parameterizer;
 use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
+use crate::push_new;
 use crate::query::{FilledTemplate, ParsedQuery, Template};
-use crate::fault::Fault;
 use crate::scan::on_stack;
 use crate::subscriptions::{
     DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
@@ -102,12 +103,6 @@ impl IndexPlan {
     fn add(&mut self, number: Option<usize>, entry: Branch) {
         if !self.entries.iter().any(|(_, one)| *one == entry) {
             self.entries.push((number, entry));
-        }
-    }
-
-    fn add_residual(&mut self, reason: &'static str) {
-        if !self.residual.iter().any(|one| one == reason) {
-            self.residual.push(reason.into());
         }
     }
 }
@@ -249,11 +244,6 @@ impl Engine {
             }
         }
         Some(engine)
-    }
-
-    /// The operators that queries may call.
-    pub fn operators(&self) -> &Operators {
-        &self.parameterizer.operators
     }
 
     /// The time and memory for a publication of so many triples. `left` is the time that earlier
@@ -511,7 +501,7 @@ impl Engine {
             let count = own.len();
             own.retain(|pattern| !self.ontology.has_match(pattern.map(key)));
             if own.len() < count {
-                plan.add_residual("a pattern that the ontology may match");
+                push_new(&mut plan.residual, "a pattern that the ontology may match".into());
             }
             if own.is_empty() {
                 plan.flags |= DELTA_CHECK;
@@ -525,12 +515,15 @@ impl Engine {
                     .into_iter()
                     .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
                 if !open.is_empty() {
-                    plan.add_residual("an operator on a term that the ontology may contain");
+                    push_new(
+                        &mut plan.residual,
+                        "an operator on a term that the ontology may contain".into(),
+                    );
                 }
                 let mut patterns = [own, bound].concat();
                 if patterns.len() > MAX_PATTERNS {
                     patterns.truncate(MAX_PATTERNS);
-                    plan.add_residual("more patterns than the index supports");
+                    push_new(&mut plan.residual, "more patterns than the index supports".into());
                 }
                 plan.add(
                     Some(number),
@@ -754,7 +747,7 @@ impl Engine {
                 is_certain
             });
         }
-        matched.counters = Index::counters(&worker.rows);
+        matched.counters = worker.rows.patterns.counters;
         matched
     }
 

@@ -16,14 +16,14 @@ use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
 use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
+use crate::fault::Fault;
 use crate::functions::{self, Expressions, Function, Moment};
 use crate::graph::Graph;
 use crate::lexical::{PRIVATE, read_term, text_of, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
-use crate::fault::Fault;
-use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
+use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, each_literal, marked, substitute_rewritten};
 use crate::writer::written;
 use hashbrown::HashMap;
 use oxrdf::{NamedNode, Term, Triple, Variable};
@@ -112,7 +112,7 @@ impl Prepared {
     pub fn new(query: Query, delta_check: bool, calls: CallContext) -> Self {
         let mut fresh = Fresh::default();
         let mut queries = with_conditions(query, delta_check, &mut fresh);
-        let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
+        let (mut rewriter, mut is_wide) = (Rewriter { fresh, functions: Vec::new() }, false);
         let mut variables = HashSet::new();
         for query in &mut queries {
             let mut parts = 0;
@@ -487,10 +487,6 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
         std::iter::once(Ok(Handle::new(self.graph)))
     }
 
-    fn contains_internal_graph_name(&self, graph_name: &Handle) -> Result<bool, io::Error> {
-        Ok(self.graph == graph_name.id())
-    }
-
     fn internalize_term(&self, term: Term) -> Result<Handle, io::Error> {
         Ok(Handle::new(match &term {
             Term::NamedNode(name) if name.as_str().starts_with(PRIVATE) => self.private(name),
@@ -503,7 +499,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
     }
 
     fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, io::Error> {
-        Ok(marked_term(self.term(term.id())?).into())
+        Ok(each_literal(self.term(term.id())?, marked).into())
     }
 }
 

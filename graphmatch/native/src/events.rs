@@ -32,11 +32,6 @@ impl Statements {
         self.ends.len() / 3
     }
 
-    /// Whether there are no triples.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Adds a term.
     pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
@@ -81,7 +76,7 @@ impl Statements {
                 return Ok(false);
             }
         }
-        Ok(!self.is_empty())
+        Ok(self.len() > 0)
     }
 
     /// Adds a string, a number or the IRI of an object `{"iri": …}`; returns false for others.
@@ -159,7 +154,7 @@ impl Statements {
                 return false;
             }
         }
-        !self.is_empty()
+        self.len() > 0
     }
 }
 

@@ -11,7 +11,7 @@ use crate::dictionary::{ANY, Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::lexical::LiteralParts;
-use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
+use crate::postings::{self, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
@@ -44,7 +44,8 @@ pub struct Scratch {
 /// The index of all rows.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Index {
-    patterns: PostingIndex,
+    /// The rows that are not in tables.
+    pub patterns: PostingIndex,
     #[serde(skip)]
     tables: Tables,
     #[serde(skip)]
@@ -247,24 +248,19 @@ impl Index {
         }
     }
 
-    /// Returns the kinds of look-up that the graph of a publication needs.
-    pub fn required_kinds(&self) -> u8 {
-        self.patterns.required_kinds()
-    }
-
     /// Finds the rows that have a solution. `scratch.matches` gets their owners, which may repeat.
     pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
         let tests = |filter: &Filter, term| evaluator.holds(filter, term);
         self.patterns.find(graph, &tests, &mut scratch.patterns, &mut scratch.matches);
-        if !self.texts.is_empty() {
+        if !self.by_text.is_empty() {
             self.find_texts(graph, evaluator, scratch);
             let Scratch { hits, patterns, matches, .. } = scratch;
             for &row in &*hits {
                 self.patterns.find_row(row, graph, &tests, patterns, matches);
             }
         }
-        if !self.tables.is_empty() {
+        if !self.owners.is_empty() {
             scratch.hits.clear();
             let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
             self.tables.find(&graph.triples, evaluator, tables, hits);
@@ -284,7 +280,7 @@ impl Index {
         let is_any = self.searched.contains_key(&ANY);
         let searched = graph.triples.iter().filter(|[_, property, object]| {
             (is_any || self.searched.contains_key(property))
-                && evaluator.terms().kind(*object) != Kind::Blank
+                && evaluator.terms.kind(*object) != Kind::Blank
         });
         objects.clear();
         objects.extend(searched.map(|&[_, property, object]| (object, property)));
@@ -293,7 +289,7 @@ impl Index {
         hits.clear();
         for pairs in objects.chunk_by(|one, other| one.0 == other.0) {
             let term = pairs[0].0;
-            let is_plain = is_plain(&evaluator.terms().text(term));
+            let is_plain = is_plain(&evaluator.terms.text(term));
             found.clear();
             self.texts.hits(term, evaluator, keywords, found);
             patterns.counters.candidates += found.len() as u64;
@@ -335,24 +331,9 @@ impl Index {
         }
     }
 
-    /// Returns the counters of a publication.
-    pub fn counters(scratch: &Scratch) -> Counters {
-        scratch.patterns.counters
-    }
-
     /// Returns how a row is indexed; `None` for a row in a table.
     pub fn placement(&self, row: RowId) -> Option<Placement> {
         if row & TABLE == 0 { self.patterns.placement(row) } else { None }
-    }
-
-    /// Moves rows to rarer access patterns by the samples of a thread.
-    pub fn rebalance(&mut self, scratch: &mut Scratch) {
-        self.patterns.rebalance(&mut scratch.patterns.statistics);
-    }
-
-    /// Returns true if there are enough samples for [`Index::rebalance`].
-    pub fn wants_rebalance(&self, scratch: &Scratch) -> bool {
-        self.patterns.wants_rebalance(&scratch.patterns.statistics)
     }
 
     /// Estimates the number of allocated bytes.

@@ -14,7 +14,6 @@ use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
 /// Returns the hash of a record or a term, which is random per process.
-#[inline]
 pub fn hash(record: &[u8]) -> u64 {
     SeedableRandomState::with_seed(0, SharedSeed::global_random()).hash_one(record)
 }
@@ -42,7 +41,6 @@ impl Interner {
     }
 
     /// Same as [`Interner::find`], for a record whose hash is known.
-    #[inline]
     pub(crate) fn find_hashed(&self, record: &[u8], hash: u64) -> Option<u32> {
         self.table().find(hash, |&number| self.records.get(number) == record).copied()
     }
@@ -94,13 +92,11 @@ impl Interner {
     }
 
     /// Returns the record of a number, or an empty slice if it does not exist.
-    #[inline]
     pub(crate) fn get(&self, number: u32) -> &[u8] {
         self.records.get(number)
     }
 
     /// Returns whether a number has a record.
-    #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.records.has(number)
     }

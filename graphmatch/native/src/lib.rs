@@ -57,3 +57,10 @@ mod text;
 mod triples;
 mod values;
 mod writer;
+
+/// Appends an item that a list does not have.
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}

@@ -345,14 +345,22 @@ impl Worker {
 
     /// Writes the rows that have a solution to `rows.matches`.
     pub fn find(&mut self, context: Context, index: &Index) {
-        self.graph.prepare(index.required_kinds());
+        self.graph.prepare(index.patterns.required_kinds());
+        self.with_rows(context, |graph, evaluator, rows| index.find(graph, evaluator, rows));
+    }
+
+    /// Calls a function with the graph, an evaluator of filters and the memory of the index.
+    fn with_rows(
+        &mut self,
+        context: Context,
+        run: impl FnOnce(&Graph, &FilterEvaluator, &mut Scratch),
+    ) {
         let Self { publication, graph, rows, walk, memo, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
-        index.find(graph, &evaluator, rows);
+        run(graph, &FilterEvaluator { terms, memo, isa: &is_a }, rows);
     }
 
     /// Calls `on` with each solution of a row until it returns false.
@@ -363,13 +371,9 @@ impl Worker {
         row: RowId,
         on: impl FnMut(&[Id]) -> bool,
     ) {
-        let Self { publication, graph, rows, walk, memo, .. } = self;
-        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
-        let is_a = |operator, term, concept| {
-            walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
-        };
-        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
-        index.solutions(row, graph, &evaluator, rows, on);
+        self.with_rows(context, |graph, evaluator, rows| {
+            index.solutions(row, graph, evaluator, rows, on);
+        });
     }
 
     /// Evaluates a query on the publication.
@@ -422,7 +426,7 @@ impl Worker {
             }
             graph.push(triple);
         }
-        graph.prepare(index.required_kinds());
+        graph.prepare(index.patterns.required_kinds());
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let stated = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(context.ontology, stated, terms);

@@ -11,8 +11,8 @@ use crate::algebra::{
     Part, body, comparison_of, conjuncts, group, has_subquery, pattern_of, visit,
 };
 use crate::branch::Comparison;
-use crate::lexical::text_of;
 use crate::fault::Fault;
+use crate::lexical::text_of;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::vocab::xsd;

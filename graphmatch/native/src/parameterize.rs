@@ -10,9 +10,9 @@
 //! see [`crate::writer`].
 
 use crate::algebra::{Part, visit_query};
+use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::operators::Operators;
-use crate::fault::Fault;
 use crate::scan::{on_stack, scan};
 use crate::writer::template_text;
 use oxrdf::vocab::xsd;
@@ -67,11 +67,6 @@ impl Parameterizer {
                 .map_err(|error| Fault::new(format!("{name}: {error}"), "Correct it."))?;
         }
         Ok(Self { parser, prefixes: names, limits, operators: Operators::default() })
-    }
-
-    /// Allows calls of operators.
-    pub fn with_operators(self, operators: Operators) -> Self {
-        Self { operators, ..self }
     }
 
     /// Parses a query and replaces its constants by slots.

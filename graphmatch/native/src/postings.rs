@@ -205,7 +205,6 @@ fn hash(tag: Tag) -> u64 {
 }
 
 impl Postings {
-    #[inline]
     fn get(&self, tag: Tag) -> &[Entry] {
         match self.table.find(hash(tag), |posting| posting.0 == tag) {
             None => &[],
@@ -395,13 +394,11 @@ impl PostingIndex {
         }
     }
 
-    #[inline]
     fn program(&self, number: u32) -> Program<'_> {
         Program::read(self.programs.get(number))
     }
 
     /// Returns the program of a row, and the rest of its record.
-    #[inline]
     fn row(&self, row: RowId) -> Option<(Program<'_>, &[u32])> {
         let record = self.rows.get(row);
         Some((self.program(*record.get(PROGRAM)?), &record[HEADER..]))
@@ -482,7 +479,6 @@ impl PostingIndex {
     }
 
     /// Adds the owner of a record if its row has a solution. Stops at the first one.
-    #[inline]
     fn check(
         &self,
         record: &[u32],
@@ -504,7 +500,6 @@ impl PostingIndex {
         }
     }
 
-    #[inline]
     fn join(
         &self,
         record: &[u32],
@@ -728,7 +723,11 @@ mod tests {
         fn bytes(&self) -> usize {
             self.table.allocation_size()
                 + self.lists.capacity() * size_of::<Vec<Entry>>()
-                + self.lists.iter().map(|(_, one)| one.capacity() * size_of::<Entry>()).sum::<usize>()
+                + self
+                    .lists
+                    .iter()
+                    .map(|(_, one)| one.capacity() * size_of::<Entry>())
+                    .sum::<usize>()
         }
     }
 

@@ -125,20 +125,17 @@ impl Builder {
     }
 
     /// Whether a statement of another graph belongs to another publication.
-    #[inline]
     pub(crate) fn is_other(&self, graph: &[u8]) -> bool {
         self.is_open && self.by_graph && !self.is_last_graph(graph)
     }
 
     /// Whether the publication began with a statement of this graph, so that its name is valid.
-    #[inline]
     pub(crate) fn is_last_graph(&self, graph: &[u8]) -> bool {
         // Comparing empty slices is slow where `memcmp` has to be loaded first.
         graph.len() == self.graph.len() && (graph.is_empty() || graph == self.graph)
     }
 
     /// Begins a publication with a statement of a graph, unless one has begun.
-    #[inline]
     pub(crate) fn begin(&mut self, graph: &[u8]) {
         if !self.is_open {
             self.open(graph);
@@ -189,7 +186,6 @@ impl Builder {
 
     /// Adds a triple. Returns whether reading should go on with its terms: if the publication is
     /// too large, local terms are dropped.
-    #[inline]
     pub(crate) fn add(&mut self, triple: [Id; 3]) -> bool {
         self.out.triples.push(triple);
         let most = self.limits.publication_triples.saturating_mul(2);
@@ -272,7 +268,6 @@ impl Builder {
 
     /// The id of a term that is written as its key, if it is valid. The check is needed only the
     /// first time that a publication has the term.
-    #[inline]
     pub(crate) fn key(&mut self, key: &[u8], is_valid: impl FnOnce(&[u8]) -> bool) -> Option<Id> {
         let hash = dictionary::hash(key);
         self.out.local.get_hashed(key, hash).or_else(|| {

@@ -16,13 +16,14 @@ use crate::branch::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, TermPart, Tested, TextOperator,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::fault::Fault;
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
+use crate::push_new;
 use crate::query_analysis::{
     COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, is_quantity, may_be_empty,
 };
-use crate::fault::Fault;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
 use crate::values::is_comparable;
@@ -355,10 +356,7 @@ impl Template {
                         (Filter::Any(_), _) | (_, 0 | 2..) => Filter::Any(found.into()),
                         _ => found.swap_remove(0),
                     };
-                    let filter = (variable, filter);
-                    if !branch.filters.contains(&filter) {
-                        branch.filters.push(filter);
-                    }
+                    push_new(&mut branch.filters, (variable, filter));
                     continue;
                 }
                 for id in filled.interned.drain(mark..) {
@@ -371,10 +369,7 @@ impl Template {
                     Filter::Taxonomy { operator, .. } => operator.name(),
                     Filter::Any(_) => "||",
                 };
-                let reason = Cow::from(format!("FILTER {name}"));
-                if !filled.residual.contains(&reason) {
-                    filled.residual.push(reason);
-                }
+                push_new(&mut filled.residual, format!("FILTER {name}").into());
             }
             filled.branches.push(branch);
         }
@@ -633,19 +628,14 @@ fn uses_among(stated: &[(Node, u32, Node)], compared: &[(u16, u32, bool)]) -> Ve
             known.push(None);
         }
         for one in known {
-            if !beside.contains(&(attribute, one)) {
-                beside.push((attribute, one));
-            }
+            push_new(beside, (attribute, one));
         }
     }
     let mut found: Vec<ConstantUse> = Vec::new();
     for &(subject, attribute, object) in stated {
         for (constant, _) in among(object) {
             let siblings = siblings.get(&subject).cloned().unwrap_or_default();
-            let one = (constant, attribute, siblings);
-            if !found.contains(&one) {
-                found.push(one);
-            }
+            push_new(&mut found, (constant, attribute, siblings));
         }
     }
     found

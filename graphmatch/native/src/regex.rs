@@ -8,7 +8,6 @@
 
 use crate::branch::Folding;
 use crate::filter::fold;
-use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind};
 use std::cmp::Reverse;
@@ -29,25 +28,23 @@ pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<(Vec<Str
     if !fold && flags.contains('i') {
         return None;
     }
-    let quoted = flags.contains('q').then(|| regex_syntax::escape(pattern));
-    let mut parser = ParserBuilder::new();
-    for flag in flags.chars() {
-        match flag {
-            's' => parser.dot_matches_new_line(true),
-            'm' => parser.multi_line(true),
-            'x' => parser.ignore_whitespace(true),
-            'q' | 'i' => &mut parser,
-            _ => return None,
-        };
-    }
-    let hir = parser.build().parse(quoted.as_deref().unwrap_or(pattern)).ok()?;
-    let exact = required(&hir)?;
+    let pattern = with_flags(pattern, &flags.replace('i', ""))?;
+    let exact = required(&regex_syntax::parse(&pattern).ok()?)?;
     let folded = folded(&exact).filter(|_| fold);
     let rank = |texts: &Vec<String>| (texts.len() <= FEW_PARTS, worth(texts));
     match folded {
         Some(folded) if flags.contains('i') || rank(&folded) > rank(&exact) => Some((folded, true)),
         _ => (!flags.contains('i')).then_some((exact, false)),
     }
+}
+
+/// An expression with the flags of SPARQL inside it; `None` if a flag is unknown.
+pub(crate) fn with_flags(pattern: &str, flags: &str) -> Option<String> {
+    let escaped = flags.contains('q').then(|| regex_syntax::escape(pattern));
+    let inline: String = "smix".chars().filter(|&flag| flags.contains(flag)).collect();
+    let begin = if inline.is_empty() { inline } else { format!("(?{inline})") };
+    let is_known = flags.chars().all(|flag| "smixq".contains(flag));
+    is_known.then(|| begin + escaped.as_deref().unwrap_or(pattern))
 }
 
 /// The selectivity of strings: the length of the shortest, then the number of strings.

@@ -3,9 +3,9 @@
 //! The scan knows just enough of SPARQL's tokens to count brackets and operators outside of strings,
 //! comments and IRIs.
 
+use crate::fault::{Fault, fault_at};
 use crate::limits::{Limits, grouped};
 use crate::precheck::quoted_length;
-use crate::fault::{Fault, fault_at};
 use oxiri::Iri;
 use regex::Regex;
 use std::borrow::Cow;

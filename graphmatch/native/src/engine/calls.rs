@@ -27,7 +27,7 @@ impl Engine {
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(missing)?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
-        let prefilter = Prefilter::new(&query, self.operators());
+        let prefilter = Prefilter::new(&query, &self.parameterizer.operators);
         let evaluate =
             |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
         let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
@@ -70,7 +70,7 @@ impl Engine {
         let mut answer = None;
         if is_certain {
             matched.evaluated += 1;
-            let calls = CallContext::new(self.operators(), results);
+            let calls = CallContext::new(&self.parameterizer.operators, results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();
             if !prefilter.is_complete && !missing.is_empty() {

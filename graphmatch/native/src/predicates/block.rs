@@ -239,7 +239,6 @@ pub struct Windows {
 
 impl Windows {
     /// Whether a candidate matches; `None` if its constants have to be compared by value.
-    #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
         if !self.is_complete {
             return None;

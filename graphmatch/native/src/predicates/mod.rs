@@ -77,11 +77,6 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.tables.is_empty()
-    }
-
     /// Whether a table has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
         let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };
@@ -578,7 +573,7 @@ mod tests {
             let triples = world.publication(random, &mut local);
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator { terms, memo: &memo, isa: &|_, _, _| false };
             let mut rows = Vec::new();
             tables.find(&triples, &evaluator, scratch, &mut rows);
             rows.sort_unstable();
@@ -629,7 +624,7 @@ mod tests {
         for row in 0..branches.len() as u32 {
             tables.remove(row);
         }
-        assert!(tables.is_empty() && tables.by_shape.is_empty());
+        assert!(tables.tables.is_empty() && tables.by_shape.is_empty());
         assert!(tables.blocks.is_empty() && tables.by_predicate.is_empty());
     }
 
@@ -704,7 +699,7 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator { terms, memo: &memo, isa: &|_, _, _| false };
             let mut rows = Vec::new();
             tables.find(&triples, &evaluator, &mut scratch, &mut rows);
             rows.sort_unstable();

@@ -176,14 +176,8 @@ pub(super) struct Core {
 impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
-        let enricher = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState {
-            engine,
-            enricher,
-            version: 0,
-            ask: None,
-            ids: Mutex::default(),
-        });
+        let (enricher, ids) = (Arc::new(py.None()), Mutex::default());
+        let guarded = RwLock::new(CoreState { engine, enricher, version: 0, ask: None, ids });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -496,7 +490,7 @@ impl Core {
             let triples = publication.triples.clone();
             let progress = Progress { stated, shown, ..Progress::default() };
             let data = Data::new(&guarded, publication, triples, progress, now);
-            (Arc::new(data), guarded.engine.operators().clone())
+            (Arc::new(data), guarded.engine.parameterizer.operators.clone())
         });
         Ok(Evaluation::new(&self.shared, data, operators, calls))
     }
@@ -626,14 +620,10 @@ impl Core {
         split_by: &str,
         base: Option<String>,
     ) -> PyResult<Option<(Option<MatchOutcome>, Vec<Fault>)>> {
-        let Some(split_by) = split_of(split_by) else { return Ok(None) };
-        if format.is_none() && !ntriples::may_be_lines(data) {
-            return Ok(None);
-        }
-        let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
-            return Ok(None);
-        };
-        if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
+        let syntax = RdfFormat::from_extension(format.unwrap_or("nq"));
+        let (Some(split_by), Some(syntax)) = (split_of(split_by), syntax) else { return Ok(None) };
+        let may_be_lines = format.is_some() || ntriples::may_be_lines(data);
+        if !may_be_lines || syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
             return Ok(None);
         }
         let limits = self.shared.limits;

@@ -179,7 +179,7 @@ impl Evaluation {
         most: Option<usize>,
     ) -> PyResult<Option<(Bound<'py, PyList>, Option<Bound<'py, PyList>>)>> {
         let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
-        let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
         let Some(answer) = found? else { return Ok(None) };
         let solutions = solutions_of(py, &answer, false)?;
@@ -204,7 +204,7 @@ impl Evaluation {
         most: usize,
     ) -> PyResult<Bound<'py, PyList>> {
         let prepare = |calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls));
-        let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
         solutions_of(py, &found?.unwrap_or_default(), false)
     }

@@ -28,6 +28,7 @@ use self::terms::{object_named, term, write_text};
 use crate::dictionary::{Dictionary, Terms};
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
+use crate::fault::Fault;
 use crate::functions::Moment;
 use crate::lexical::write_quoted;
 use crate::limits::Limits;
@@ -35,7 +36,6 @@ use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::IndexAnswers;
 use crate::publication::Publication;
-use crate::fault::Fault;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
@@ -155,9 +155,10 @@ impl SharedCore {
 
     /// Moves rows to better access patterns, if the statistics of a worker suggest it.
     fn tend(&self, worker: &mut Worker) {
-        let wants = self.read().engine.index.wants_rebalance(&worker.rows);
+        let statistics = &mut worker.rows.patterns.statistics;
+        let wants = self.read().engine.index.patterns.wants_rebalance(statistics);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
-            guarded.engine.index.rebalance(&mut worker.rows);
+            guarded.engine.index.patterns.rebalance(statistics);
         }
     }
 
@@ -189,19 +190,16 @@ impl SharedCore {
             }
             match matched {
                 Ok(matched) if !matched.requests.solutions.is_empty() => {
-                    let statements = statements_with(
-                        worker.terms(engine.context()),
-                        worker.publication.triples.iter().copied(),
-                    );
+                    let triples = worker.publication.triples.iter().copied();
+                    let statements = statements_with(worker.terms(engine.context()), triples);
                     let id = worker.publication.id.to_string();
                     let (shared, requests) = (Arc::clone(self), matched.requests);
                     let request = CallRequest { shared, id, statements, progress, requests };
                     break MatchOutcome::Calls(request);
                 }
                 Ok(matched) => {
-                    break MatchOutcome::Report(report(
-                        self, &guarded, worker, matched, progress, now,
-                    ));
+                    let report = report(self, &guarded, worker, matched, progress, now);
+                    break MatchOutcome::Report(report);
                 }
                 Err(Needs::Steps(steps)) => {
                     let triples = worker.publication.triples[..progress.stated].iter().copied();

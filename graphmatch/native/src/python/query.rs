@@ -10,12 +10,12 @@ use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
+use crate::fault::Fault;
 use crate::history::FormerSubscription;
 use crate::limits::Limits;
 use crate::operators::{Operator, Operators};
 use crate::parameterize::Parameterizer;
 use crate::query::{ConstantUse, FilledTemplate, Template};
-use crate::fault::Fault;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -63,14 +63,15 @@ pub(crate) fn parameterizer(
     operators: Vec<Operator>,
 ) -> PyResult<Parameterizer> {
     let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-    let parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
-    Ok(parser.with_operators(Operators(operators.into())))
+    let mut parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
+    parser.operators = Operators(operators.into());
+    Ok(parser)
 }
 
 /// A query that was analysed.
 #[pyclass(frozen, eq, hash, module = "graphmatch._native")]
 pub struct Query {
-    template: Arc<Template>,
+    pub(super) template: Arc<Template>,
     constants: Vec<String>,
 }
 
@@ -98,11 +99,6 @@ impl Query {
     /// The algebra, constants put in.
     pub fn algebra(&self) -> Result<spargebra::Query, Fault> {
         self.template.substituted(&self.constants)
-    }
-
-    /// Whether recursion over it needs a large stack.
-    pub fn is_deep(&self) -> bool {
-        self.template.is_deep
     }
 
     /// The query of a stored subscription, with root terms and in base units.
@@ -187,7 +183,7 @@ impl Query {
             let query = SparqlParser::new().parse_query(&self.text());
             Ok(query.map_err(|error| Fault::unreadable("", &error.to_string()))?.to_sse())
         };
-        py.detach(|| on_stack(self.is_deep(), written)).map_err(bad_query)
+        py.detach(|| on_stack(self.template.is_deep, written)).map_err(bad_query)
     }
 
     /// The parameterised text of a query.
@@ -198,12 +194,8 @@ impl Query {
 
     /// The projected variables, in order.
     fn projection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let all: Vec<_> = self
-            .template
-            .projection()
-            .map(|name| variable_object(py, name))
-            .collect::<PyResult<_>>()?;
-        PyList::new(py, all)
+        let all = self.template.projection().map(|name| variable_object(py, name));
+        PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The constants, each with whether synonyms replace it.

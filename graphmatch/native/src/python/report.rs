@@ -230,7 +230,7 @@ impl Report {
 
     /// Prepares evaluations of queries on E(P), with the results of calls.
     fn evaluation(&self, py: Python<'_>, calls: &Calls) -> Option<Evaluation> {
-        let operators = py.detach(|| self.shared.read().engine.operators().clone());
+        let operators = py.detach(|| self.shared.read().engine.parameterizer.operators.clone());
         Some(Evaluation::new(&self.shared, Arc::clone(self.data.as_ref()?), operators, Some(calls)))
     }
 
