@@ -660,7 +660,7 @@ impl Engine {
         if steps & ITEM != 0
             && let Some(annotator) = &self.annotator
         {
-            worker.annotate(&self.dictionary, annotator, progress);
+            worker.annotate(context, annotator, progress);
             steps = worker.steps(context, progress.shown, progress.done);
         }
         let Progress { stated, shown, done, .. } = *progress;
@@ -704,14 +704,14 @@ impl Engine {
         for number in candidates {
             let record = self.subscriptions.get(number);
             let template = self.templates.get(record.template);
-            let has_calls = template.as_ref().is_some_and(|template| template.calls());
+            let has_calls = template.as_ref().is_some_and(|template| template.calls);
             let answer = on_stack(template.is_some_and(|template| template.is_deep), || {
                 let worker = &mut *worker;
                 if has_calls {
                     return self.evaluate_calling(worker, number, now, results, &mut matched);
                 }
                 matched.evaluated += 1;
-                worker.evaluate(context, &self.prepared(number)?, now, self.limits)
+                worker.evaluate(context, &self.prepared(number)?, now)
             });
             match answer {
                 Ok(Some(answer)) => {
@@ -892,7 +892,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
-        let mut engine = Engine::new(Parameterizer::new([], Limits::usual()).unwrap());
+        let mut engine = Engine::new(Parameterizer::new(&[], Limits::usual(), vec![]).unwrap());
         let kept = subscribe(&mut engine, "kept", &text(0, 77));
         let sizes = |engine: &Engine| {
             let demand = engine.demand.counted().count();

@@ -257,18 +257,16 @@ impl Index {
             self.find_texts(graph, evaluator, scratch);
             let Scratch { hits, patterns, matches, .. } = scratch;
             for &row in &*hits {
-                self.patterns.find_row(row, graph, &tests, patterns, matches);
+                self.patterns.check(row, graph, &tests, patterns, matches);
             }
         }
         if !self.owners.is_empty() {
-            scratch.hits.clear();
-            let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
-            self.tables.find(&graph.triples, evaluator, tables, hits);
-            let found = hits.len() as u64;
+            self.tables.find(&graph.triples, evaluator, &mut scratch.tables);
+            let found = scratch.tables.found.len() as u64;
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
                 (counters.candidates + found, counters.matches + found);
-            let owners = scratch.hits.iter().map(|&row| self.owners[row as usize]);
+            let owners = scratch.tables.found.iter().map(|&row| self.owners[row as usize]);
             scratch.matches.extend(owners);
         }
     }

@@ -135,12 +135,8 @@ impl Worker {
 
     /// Adds the concepts that the texts of feed items name, and the words of these texts if
     /// subscriptions search them. This may take half of the time.
-    pub fn annotate(
-        &mut self,
-        dictionary: &Dictionary,
-        annotator: &Annotator,
-        progress: &mut Progress,
-    ) {
+    pub fn annotate(&mut self, context: Context, annotator: &Annotator, progress: &mut Progress) {
+        let dictionary = context.dictionary;
         let Self { publication: Publication { triples, local, .. }, budget, .. } = self;
         let is_late = Cell::new(false);
         let is_over = |budget: &Budget, share| {
@@ -314,14 +310,8 @@ impl Worker {
     /// Derives all triples of E(P) for explanations: event graphs, rules, and the attributes that
     /// `context` demands. The triples have their root terms.
     ///
-    /// Returns the number of given triples, the number of visible triples, and whether all
-    /// attributes were derived.
-    pub fn entail(
-        &mut self,
-        context: Context,
-        stated: usize,
-        steps: Steps,
-    ) -> (usize, usize, bool) {
+    /// Returns the numbers of given and of visible triples.
+    pub fn entail(&mut self, context: Context, stated: usize, steps: Steps) -> (usize, usize) {
         let Context { dictionary, ontology, limits, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
         self.is_whole = true;
@@ -340,7 +330,7 @@ impl Worker {
         if steps & ATTRIBUTES != 0 {
             self.is_whole &= self.add_attributes(context, own);
         }
-        (given, shown, self.is_whole)
+        (given, shown)
     }
 
     /// Writes the rows that have a solution to `rows.matches`.
@@ -382,7 +372,6 @@ impl Worker {
         context: Context,
         prepared: &Prepared,
         now: Moment,
-        limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, budget, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
@@ -396,7 +385,7 @@ impl Worker {
             name: &graph_name(&publication.id),
             now,
             is_a: &is_a,
-            limits,
+            limits: *context.limits,
             budget: *budget,
         };
         evaluation.answer(prepared)

@@ -12,7 +12,7 @@
 use crate::algebra::{Part, visit_query};
 use crate::fault::Fault;
 use crate::limits::Limits;
-use crate::operators::Operators;
+use crate::operators::{Operator, Operators};
 use crate::scan::{on_stack, scan};
 use crate::writer::template_text;
 use oxrdf::vocab::xsd;
@@ -55,18 +55,19 @@ impl Parameterizer {
     ///
     /// # Errors
     /// If an IRI is not absolute.
-    pub fn new<'a>(
-        prefixes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    pub fn new(
+        prefixes: &[(String, String)],
         limits: Limits,
+        operators: Vec<Operator>,
     ) -> Result<Self, Fault> {
         let (mut parser, mut names) = (SparqlParser::new(), Vec::new());
         for (name, iri) in prefixes {
-            names.push(name.to_owned());
+            names.push(name.clone());
             parser = parser
                 .with_prefix(name, iri)
                 .map_err(|error| Fault::new(format!("{name}: {error}"), "Correct it."))?;
         }
-        Ok(Self { parser, prefixes: names, limits, operators: Operators::default() })
+        Ok(Self { parser, prefixes: names, limits, operators: Operators(operators.into()) })
     }
 
     /// Parses a query and replaces its constants by slots.

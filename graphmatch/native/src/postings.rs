@@ -18,13 +18,14 @@ use crate::branch::{Branch, Filter};
 use crate::dictionary::Id;
 use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
-use crate::join::{Join, Stack};
+use crate::join::{Join, Stack, Tests};
 use crate::limits::Budget;
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
+use pyo3::IntoPyObject;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::hint::black_box;
@@ -169,16 +170,18 @@ impl Scratch {
 }
 
 /// How a row is indexed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placement {
+#[derive(Clone, Debug, PartialEq, IntoPyObject)]
+pub struct Placement<K = Triple> {
     /// The access pattern, with `ANY` for variables.
-    pub access: Triple,
+    pub access: K,
     /// The second pattern.
-    pub second: Option<Triple>,
+    pub second: Option<K>,
     /// The estimated share of publications that contain the access pattern.
     pub frequency: f64,
-    /// The number of sampled publications that contain it, and the number of samples.
-    pub met: (u32, u32),
+    /// The number of sampled publications that contain it.
+    pub met: u32,
+    /// The number of samples.
+    pub sampled: u32,
     /// The length of its posting list.
     pub postings: usize,
     /// The number of rows with the same program.
@@ -438,13 +441,7 @@ impl PostingIndex {
     }
 
     /// Adds the owners of the rows that have a solution, in any order.
-    pub fn find(
-        &self,
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        scratch: &mut Scratch,
-        owners: &mut Vec<u32>,
-    ) {
+    pub fn find(&self, graph: &Graph, tests: Tests, scratch: &mut Scratch, owners: &mut Vec<u32>) {
         self.candidates(graph, scratch);
         let candidates = std::mem::take(&mut scratch.candidates);
         let mut records = Vec::with_capacity(BATCH_SIZE);
@@ -459,60 +456,33 @@ impl PostingIndex {
             black_box(records.iter().map(ends).fold(0, |all, end| all ^ end));
             let steps = |record: &&[u32]| self.program(record[PROGRAM]).steps;
             black_box(records.iter().map(steps).sum::<usize>());
-            for record in &records {
-                self.check(record, graph, tests, scratch, owners);
+            for &row in batch {
+                self.check(row, graph, tests, scratch, owners);
             }
         }
         scratch.candidates = candidates;
     }
 
-    /// Adds the owner of a row if the row has a solution.
-    pub fn find_row(
+    /// Adds the owner of a row if the row has a solution. Stops at the first one.
+    pub fn check(
         &self,
         row: RowId,
         graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        scratch: &mut Scratch,
-        owners: &mut Vec<u32>,
-    ) {
-        self.check(self.rows.get(row), graph, tests, scratch, owners);
-    }
-
-    /// Adds the owner of a record if its row has a solution. Stops at the first one.
-    fn check(
-        &self,
-        record: &[u32],
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
+        tests: Tests,
         scratch: &mut Scratch,
         owners: &mut Vec<u32>,
     ) {
         let mut found = false;
-        self.join(record, graph, tests, &mut scratch.stack, |_| {
+        self.solutions(row, graph, tests, scratch, |_| {
             found = true;
             false
         });
         if found {
             scratch.counters.matches += 1;
-            owners.push(record[OWNER]);
+            owners.push(self.owner(row));
         } else if scratch.is_late() {
-            scratch.undecided.push(record[OWNER]);
+            scratch.undecided.push(self.owner(row));
         }
-    }
-
-    fn join(
-        &self,
-        record: &[u32],
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        stack: &mut Stack,
-        on: impl FnMut(&[Id]) -> bool,
-    ) {
-        let Some((&program, constants)) = record.get(PROGRAM).zip(record.get(HEADER..)) else {
-            return;
-        };
-        let program = self.program(program);
-        Join { program, constants, filters: &self.filters, graph, tests }.run(stack, on);
     }
 
     /// Calls `on` with each solution of a row, its terms in the order of variables, until `on`
@@ -521,11 +491,13 @@ impl PostingIndex {
         &self,
         row: RowId,
         graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
+        tests: Tests,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
-        self.join(self.rows.get(row), graph, tests, &mut scratch.stack, on);
+        let Some((program, constants)) = self.row(row) else { return };
+        let filters = &self.filters;
+        Join { program, constants, filters, graph, tests }.run(&mut scratch.stack, on);
     }
 
     // -- posting lists ------------------------------------------------------------------------
@@ -694,7 +666,8 @@ impl PostingIndex {
             access: key(access).unwrap_or([crate::dictionary::ANY; 3]),
             second: key(second),
             frequency: self.frequencies.estimate(tag),
-            met: (self.frequencies.count_of(tag), self.frequencies.samples),
+            met: self.frequencies.count_of(tag),
+            sampled: self.frequencies.samples,
             postings: self.postings.get(tag).len(),
             alike: self.programs.uses(self.rows.get(row)[PROGRAM]) as usize,
         })
@@ -898,7 +871,7 @@ mod tests {
                     assert_eq!(found.len(), solutions.len(), "{branch:?} {triples:?}");
                     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), solutions);
                     let mut owners = Vec::new();
-                    patterns.find_row(row, &graph, &by_number, &mut scratch, &mut owners);
+                    patterns.check(row, &graph, &by_number, &mut scratch, &mut owners);
                     assert_eq!(owners.is_empty(), solutions.is_empty());
                     expected.extend(owners.first().map(|_| row));
                 }
@@ -1056,7 +1029,7 @@ mod tests {
         assert_eq!(patterns.programs(), 2);
         let placement = patterns.placement(rows[4]).unwrap();
         assert_eq!((placement.access, placement.second), ([ANY, 40, 41], Some([ANY, 3, ANY])));
-        assert_eq!((placement.alike, placement.postings, placement.met), (100, 1, (0, 0)));
+        assert_eq!((placement.alike, placement.postings, placement.met), (100, 1, 0));
         assert_eq!(patterns.placement(other).unwrap().access, [ANY; 3]);
         assert_eq!(patterns.placement(500), None);
         let triples = [[LOCAL, 40, 41], [LOCAL, 3, 5], [LOCAL + 1, 50, 51]];

@@ -1,6 +1,7 @@
 //! Publications, and how readers build them.
 
 use crate::dictionary::{self, Dictionary, Id, LOCAL, LocalTerms};
+use crate::events::Statements;
 use crate::fault::{Fault, REMEDY, relative, too_long};
 use crate::lexical::write_term;
 use crate::limits::{Limits, grouped};
@@ -43,6 +44,22 @@ impl Publication {
             self.local = LocalTerms::default();
         }
         self.local.clear();
+    }
+
+    /// Replaces everything by some triples, with the ids of a dictionary.
+    pub fn fill(&mut self, id: &str, statements: &Statements, dictionary: &Dictionary) {
+        self.clear();
+        self.id = id.into();
+        let (mut triple, mut subject) = ([0; 3], &b""[..]);
+        for (number, text) in statements.terms().enumerate() {
+            if number % 3 != 0 || text != subject {
+                triple[number % 3] = self.local.id_of(text, dictionary);
+                subject = if number % 3 == 0 { text } else { subject };
+            }
+            if number % 3 == 2 {
+                self.triples.push(triple);
+            }
+        }
     }
 
     /// Replaces local ids by those of a dictionary, for the terms that it has.

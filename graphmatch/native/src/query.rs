@@ -74,7 +74,15 @@ pub struct Template {
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
-    more: Option<Box<ResidualParts>>,
+    /// Why the branches are not the whole query; constants may add reasons.
+    pub residual: Box<[Cow<'static, str>]>,
+    supports: Box<[Pattern]>,
+    demanded: Box<[[Node; 2]]>,
+    kept: Box<[u32]>,
+    operators: Box<[Box<str>]>,
+    composed: Box<[Box<[u32]>]>,
+    /// Whether it calls operators.
+    pub calls: bool,
     slots: u32,
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     pub form: QueryForm,
@@ -115,19 +123,6 @@ impl BranchTemplate {
         let filters = filters.filter_map(|(variable, test)| Some((*numbers.get(&variable)?, test)));
         Self { patterns, filters: filters.collect(), names: names.into() }
     }
-}
-
-/// The parts that a query of triple patterns and filters alone does not have.
-#[derive(Default, Serialize, Deserialize)]
-struct ResidualParts {
-    residual: Box<[Cow<'static, str>]>,
-    supports: Box<[Pattern]>,
-    demanded: Box<[[Node; 2]]>,
-    kept: Box<[u32]>,
-    operators: Box<[Box<str>]>,
-    composed: Box<[Box<[u32]>]>,
-    /// Whether it calls operators.
-    calls: bool,
 }
 
 /// A parsed query, and its template if that is new.
@@ -212,7 +207,10 @@ impl Template {
         let names = labels(&analysis.variables, &projection, &drafts);
         let branches = drafts.into_iter().map(|draft| BranchTemplate::new(draft, &names)).collect();
         let is_exact = analysis.residual.is_empty();
-        let more = ResidualParts {
+        Ok(Self {
+            text: of.text.as_str().into(),
+            branches,
+            projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
             residual: analysis.residual.into(),
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
             demanded: analysis.demanded.into_iter().filter(|_| !is_exact).collect(),
@@ -220,13 +218,6 @@ impl Template {
             operators: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
             calls,
-        };
-        let is_plain = is_exact && !more.calls && more.kept.is_empty();
-        Ok(Self {
-            text: of.text.as_str().into(),
-            branches,
-            projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
-            more: (!is_plain).then(|| Box::new(more)),
             slots,
             form,
             distinct: form == QueryForm::Select && is_distinct(pattern),
@@ -245,26 +236,14 @@ impl Template {
         &self.text
     }
 
-    /// Why the branches are not the whole query; constants may add reasons.
-    pub fn residual(&self) -> &[Cow<'static, str>] {
-        self.more.as_ref().map_or(&[], |more| &more.residual)
-    }
-
-    /// Whether it calls operators.
-    pub fn calls(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
     /// The constants that follow those of the slots: operators that have an index.
     pub fn operators(&self) -> impl Iterator<Item = String> {
-        self.more.iter().flat_map(|more| &more.operators).map(|iri| iri.to_string())
+        self.operators.iter().map(|iri| iri.to_string())
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
     pub fn rewritten(&self, constant: usize) -> bool {
-        self.more
-            .as_ref()
-            .is_none_or(|more| more.kept.iter().all(|kept| *kept as usize != constant))
+        self.kept.iter().all(|kept| *kept as usize != constant)
     }
 
     /// The projected variables, in the order of the SELECT clause.
@@ -291,15 +270,14 @@ impl Template {
             Node::Constant(number) => constants.get(number as usize).copied().unwrap_or(ANY),
             Node::Variable(_) => ANY,
         };
-        let plain = self.residual().is_empty().then(|| {
+        let plain = self.residual.is_empty().then(|| {
             let patterns = self.branches[0].patterns.iter();
             patterns.map(move |&[_, property, object]| match open(property) {
                 ANY => (ANY, ANY),
                 property => (property, open(object)),
             })
         });
-        let demanded: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.demanded);
-        let stored = demanded.iter().map(move |&[p, o]| (open(p), open(o)));
+        let stored = self.demanded.iter().map(move |&[p, o]| (open(p), open(o)));
         plain.into_iter().flatten().chain(stored)
     }
 
@@ -316,7 +294,7 @@ impl Template {
             });
         }
         branch.each_constant(&mut |id| ids.push(id));
-        let mut constants = vec![None; self.slots as usize + self.operators().count()];
+        let mut constants = vec![None; self.slots as usize + self.operators.len()];
         for (slot, id) in slots.into_iter().zip(ids) {
             *constants.get_mut(slot as usize)? = Some(id);
         }
@@ -326,10 +304,12 @@ impl Template {
     /// The branches of a query with these constants.
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> FilledTemplate {
         let mut filled =
-            FilledTemplate { residual: self.residual().to_vec(), ..FilledTemplate::default() };
-        let composed = self.more.as_ref().map_or(&[][..], |more| &more.composed);
-        let composed: Vec<Id> =
-            composed.iter().map(|numbers| composed_of(numbers, constants, dictionary)).collect();
+            FilledTemplate { residual: self.residual.to_vec(), ..FilledTemplate::default() };
+        let composed: Vec<Id> = self
+            .composed
+            .iter()
+            .map(|numbers| composed_of(numbers, constants, dictionary))
+            .collect();
         filled.interned.extend(&composed);
         let put = |node: Node| match node {
             Node::Constant(number) => Node::Constant(match number & COMPOSED {
@@ -373,11 +353,9 @@ impl Template {
             }
             filled.branches.push(branch);
         }
-        filled.supports = match &self.more {
-            Some(more) if !self.residual().is_empty() => {
-                more.supports.iter().map(|pattern| pattern.map(put)).collect()
-            }
-            _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
+        filled.supports = match self.residual.is_empty() {
+            true => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
+            false => self.supports.iter().map(|pattern| pattern.map(put)).collect(),
         };
         filled
     }

@@ -201,12 +201,7 @@ pub struct Reader {
 impl Reader {
     /// A reader of a document in a syntax. The document is some bytes, followed by a stream. It is
     /// read at once, unless it has lines.
-    pub fn new(
-        bytes: Vec<u8>,
-        stream: Option<Box<dyn Read + Send>>,
-        syntax: RdfFormat,
-        options: ReaderOptions,
-    ) -> Self {
+    pub fn new(bytes: Vec<u8>, stream: Stream, syntax: RdfFormat, options: ReaderOptions) -> Self {
         let split = options.split_by;
         let by_graph = split == "graph" || split == "auto" && syntax.supports_datasets();
         let mut build = Builder::new(syntax, options.limits, options.source.clone(), by_graph);

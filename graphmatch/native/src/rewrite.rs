@@ -232,45 +232,38 @@ impl Rewriter {
 
     /// Rewrites the call of a function; returns its replacement.
     fn call(&mut self, function: &Function, arguments: &mut Vec<Expression>) -> Option<Expression> {
-        match function {
-            Function::Str | Function::Datatype | Function::Object | Function::Triple => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-            }
-            Function::Custom(name) if is_operator(name.as_str()) => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-                self.note(name.clone());
-                return None;
-            }
-            Function::Custom(name) if TaxonomyOperator::of_iri(name.as_str()).is_some() => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-                return Some(self.taxonomy(name, std::mem::take(arguments)));
-            }
-            _ => arguments.iter_mut().for_each(|argument| self.value(argument)),
+        let is_taxonomy = |name: &str| TaxonomyOperator::of_iri(name).is_some();
+        let takes_terms = match function {
+            Function::Str | Function::Datatype | Function::Object | Function::Triple => true,
+            Function::Custom(name) => is_operator(name.as_str()) || is_taxonomy(name.as_str()),
+            _ => false,
+        };
+        for argument in arguments.iter_mut() {
+            if takes_terms { self.term(argument) } else { self.value(argument) }
         }
-        let mut parts = std::mem::take(arguments);
-        match function {
-            Function::Datatype => Some(self.private(DATATYPE, parts)),
-            Function::Regex => Some(self.private(REGEX, parts)),
-            Function::Replace => Some(self.private(REPLACE, parts)),
-            Function::Now => Some(self.private(NOW, parts)),
-            Function::Concat => {
-                while parts.len() > CONCAT_ARGUMENTS {
+        let name = match function {
+            Function::Datatype => DATATYPE,
+            Function::Regex => REGEX,
+            Function::Replace => REPLACE,
+            Function::Now => NOW,
+            Function::Concat | Function::EncodeForUri => {
+                let mut parts = std::mem::take(arguments);
+                while *function == Function::Concat && parts.len() > CONCAT_ARGUMENTS {
                     let some = parts.chunks(CONCAT_ARGUMENTS).map(<[Expression]>::to_vec);
                     parts = some.map(|some| self.counted(Function::Concat, some)).collect();
                 }
-                Some(self.counted(Function::Concat, parts))
+                return Some(self.counted(function.clone(), parts));
             }
-            Function::EncodeForUri => Some(self.counted(Function::EncodeForUri, parts)),
+            Function::Custom(name) if is_taxonomy(name.as_str()) => {
+                return Some(self.taxonomy(name, std::mem::take(arguments)));
+            }
             Function::Custom(name) => {
                 self.note(name.clone());
-                *arguments = parts;
-                None
+                return None;
             }
-            _ => {
-                *arguments = parts;
-                None
-            }
-        }
+            _ => return None,
+        };
+        Some(self.private(name, std::mem::take(arguments)))
     }
 
     /// A call of a function that makes a text, which is counted if it is long.

@@ -105,6 +105,11 @@ pub(crate) fn scan<'a>(
     Ok(scanner)
 }
 
+/// The length of the characters of a kind that a text begins with.
+fn span(text: &str, is_part: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
@@ -127,20 +132,15 @@ impl<'a> Scanner<'a> {
     /// Passes one token.
     fn token(&mut self, next: char) -> Result<(), Fault> {
         let (start, rest) = (self.at, &self.text[self.at..]);
-        let length = |is_part: fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let is_numeric = |c: char| c.is_ascii_digit() || c == '.';
         let begins = self.mode != Mode::Expression || !self.has_operand;
         match next {
             ' ' | '\t' | '\n' | '\r' => self.at += 1,
             '#' => self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()),
             '"' | '\'' => self.operand(quoted_length(rest.as_bytes(), next as u8)),
-            '@' => self.operand(
-                1 + rest[1..]
-                    .find(|c: char| c != '-' && !c.is_ascii_alphanumeric())
-                    .unwrap_or(rest.len() - 1),
-            ),
+            '@' => self.operand(1 + span(&rest[1..], |c| c == '-' || c.is_ascii_alphanumeric())),
             '?' | '$' if rest[1..].starts_with(is_word) => {
-                self.operand(1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1));
+                self.operand(1 + span(&rest[1..], is_word));
                 return self.count_part(start);
             }
             '<' if begins && !rest.starts_with("<<") => {
@@ -174,7 +174,7 @@ impl<'a> Scanner<'a> {
                 self.operand(number.len());
             }
             '+' | '-' if begins && rest[1..].starts_with(is_numeric) => self.at += 1,
-            '0'..='9' => self.operand(length(|c| c.is_ascii_alphanumeric() || c == '.')),
+            '0'..='9' => self.operand(span(rest, |c| c.is_ascii_alphanumeric() || c == '.')),
             c if is_word(c) || c == ':' => return self.word(),
             _ => return self.sign(begins),
         }
@@ -237,7 +237,7 @@ impl<'a> Scanner<'a> {
             self.operand(name.len());
             return self.name(start, 0);
         }
-        let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let length = span(rest, is_word);
         let word = rest[..length].to_ascii_uppercase();
         self.operand(length);
         self.has_operand = matches!(word.as_str(), "TRUE" | "FALSE");
@@ -287,8 +287,7 @@ impl<'a> Scanner<'a> {
         }
         // The signs of `&&`, `||`, `!=` and `<=` count once.
         let first = rest.chars().next().map_or(1, char::len_utf8);
-        let length =
-            rest[first..].find(|c| !"&|=".contains(c)).unwrap_or(rest.len() - first) + first;
+        let length = first + span(&rest[first..], |c| "&|=".contains(c));
         let sign = &rest[..length];
         self.operand(length);
         self.has_operand = false;

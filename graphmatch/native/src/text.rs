@@ -143,6 +143,12 @@ fn anchored(text: &[u8]) -> (usize, bool) {
     (length, text.windows(length).any(|anchor| anchor[0] == b' '))
 }
 
+/// Removes a row. Returns whether it was the last one.
+fn is_last(rows: &mut SmallVec<[u32; 2]>, row: u32) -> bool {
+    rows.retain(|one| *one != row);
+    rows.is_empty()
+}
+
 /// The filters of one view in one folding.
 #[derive(Default)]
 struct FilterGroup {
@@ -172,21 +178,14 @@ impl FilterGroup {
     }
 
     fn remove(&mut self, operator: TextOperator, text: &[u8], row: u32) {
-        let number = self.by_text.get(text).copied();
-        let rows = if operator == TextOperator::Equals {
-            self.equal.get_mut(text)
-        } else {
-            number.map(|number| &mut self.keywords[number as usize].rows)
-        };
-        let Some(rows) = rows else { return };
-        let Some(at) = rows.iter().position(|&one| one == row) else { return };
-        rows.swap_remove(at);
-        if !rows.is_empty() {
-            return;
-        }
         if operator == TextOperator::Equals {
-            self.equal.remove(text);
-        } else if let Some(number) = number {
+            let rows = self.equal.get_mut(text);
+            if rows.is_some_and(|rows| is_last(rows, row)) {
+                self.equal.remove(text);
+            }
+        } else if let Some(&number) = self.by_text.get(text)
+            && is_last(&mut self.keywords[number as usize].rows, row)
+        {
             let keyword = self.keywords.remove(number as usize);
             if let Some(anchored) = self.anchored.get_mut(&anchored(text)) {
                 anchored.remove(number, &text[keyword.offset..]);

@@ -28,8 +28,7 @@ impl Engine {
             .ok_or_else(missing)?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
         let prefilter = Prefilter::new(&query, &self.parameterizer.operators);
-        let evaluate =
-            |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
+        let evaluate = |prepared: &Prepared| worker.evaluate(self.context(), prepared, now);
         let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
         let mut is_certain = prefilter.tests.is_empty();
         let solutions = match is_certain {

@@ -5,12 +5,12 @@ use super::calls::Calls;
 use super::document::{DocumentMatches, reader_of};
 use super::evaluation::{Data, Evaluation};
 use super::interrupt;
-use super::query::{BranchRow, Query, parameterizer};
+use super::query::{BranchRow, Query};
 use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
-    refused, statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, lock, objects, refused,
+    statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -26,6 +26,7 @@ use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
+use crate::parameterize::Parameterizer;
 use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
 use crate::publication::Publication;
@@ -123,19 +124,7 @@ pub(super) struct IndexPlanRow<'py> {
     residual: Vec<Cow<'static, str>>,
     unindexed: bool,
     suspended: bool,
-    rows: Vec<RowPlan>,
-}
-
-/// How a row is indexed: see [`Placement`].
-#[derive(IntoPyObject)]
-pub(super) struct RowPlan {
-    access: [Option<String>; 3],
-    second: Option<[Option<String>; 3]>,
-    frequency: f64,
-    met: u32,
-    sampled: u32,
-    postings: usize,
-    alike: usize,
+    rows: Vec<Placement<[Option<String>; 3]>>,
 }
 
 /// The parts of an ontology ([`OntologyInput`]), and the names that stand for other classes now.
@@ -156,7 +145,7 @@ pub(super) struct OntologyRows {
 }
 
 /// The errors of subscriptions with their places.
-pub(super) fn refused_list(
+fn refused_list(
     py: Python<'_>,
     errors: Vec<(usize, SubscribeError)>,
 ) -> PyResult<Bound<'_, PyList>> {
@@ -187,12 +176,8 @@ impl Core {
     }
 
     /// Changes the engine without the interpreter's lock.
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        change: impl FnOnce(&mut CoreState) -> T + Send,
-    ) -> T {
-        py.detach(|| self.shared.change(change))
+    fn change<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut CoreState) -> T + Send) -> T {
+        py.detach(|| self.shared.change(run))
     }
 }
 
@@ -208,8 +193,8 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let engine = Engine::new(parameterizer(&prefixes, limits, operators)?);
-        Ok(Self::of(py, engine, limits))
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
+        Ok(Self::of(py, Engine::new(parameterizer), limits))
     }
 
     /// Writes a snapshot: the engine, and the options and the ontology as Python encodes them.
@@ -235,7 +220,7 @@ impl Core {
         let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
         let (options, ontology, saved) = read.map_err(unreadable)?;
         let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
-        let parameterizer = parameterizer(&prefixes, limits, operators)?;
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
         let engine = py.detach(|| Engine::restored(parameterizer, saved));
         let engine =
             engine.ok_or_else(|| unreadable(SnapshotError::Damaged("its content is not valid")))?;
@@ -451,18 +436,18 @@ impl Core {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.engine.dictionary;
-                fill(dictionary, id, &statements, &mut worker.publication);
+                worker.publication.fill(id, &statements, dictionary);
                 let local = &mut worker.publication.local;
                 let own = demand.map(|demand| demand_of(&demand, dictionary, local));
                 let mut context = guarded.engine.context();
                 context.demand = own.as_ref().unwrap_or(context.demand);
                 let count = statements.len();
-                let (given, shown, is_whole) = worker.entail(context, stated.min(count), steps);
+                let (given, shown) = worker.entail(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
                 let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
-                (triples, origins.to_vec(), given, shown - given, is_whole)
+                (triples, origins.to_vec(), given, shown - given, worker.is_whole)
             })
         });
         Ok((derived_rows(py, &triples, &origins, given)?, shown, is_whole))
@@ -486,7 +471,7 @@ impl Core {
         let (stated, shown) = (stated.min(statements.len()), shown.min(statements.len()));
         let (data, operators) = py.detach(|| {
             let (guarded, mut publication) = (self.shared.read(), Publication::default());
-            fill(&guarded.engine.dictionary, id, &statements, &mut publication);
+            publication.fill(id, &statements, &guarded.engine.dictionary);
             let triples = publication.triples.clone();
             let progress = Progress { stated, shown, ..Progress::default() };
             let data = Data::new(&guarded, publication, triples, progress, now);
@@ -514,13 +499,13 @@ impl Core {
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
             let placed = record.rows.iter().filter_map(|&row| index.placement(row));
-            let rows: Vec<RowPlan> = placed
-                .map(|Placement { access, second, frequency, met, postings, alike }| {
-                    let (access, second, (met, sampled)) = (texts(access), second.map(texts), met);
-                    RowPlan { access, second, frequency, met, sampled, postings, alike }
-                })
-                .collect();
-            Some((query, terms, plan, record.flags, rows))
+            let rows = placed.map(
+                |Placement { access, second, frequency, met, sampled, postings, alike }| {
+                    let (access, second) = (texts(access), second.map(texts));
+                    Placement { access, second, frequency, met, sampled, postings, alike }
+                },
+            );
+            Some((query, terms, plan, record.flags, rows.collect()))
         });
         let Some((query, terms, plan, flags, rows)) = found else { return Ok(None) };
         let entries = plan.entries.iter();
@@ -727,7 +712,7 @@ impl Core {
                     return Ok(None);
                 }
                 let guarded = self.shared.read();
-                fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
+                worker.publication.fill(id, &statements, &guarded.engine.dictionary);
                 Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,

@@ -156,7 +156,7 @@ impl Evaluation {
             data.former(engine, &[])?;
             self.shared.with_worker(|worker| {
                 data.restore(engine, worker);
-                worker.evaluate(data.context(engine), &prepared, data.now, engine.limits)
+                worker.evaluate(data.context(engine), &prepared, data.now)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);
@@ -219,7 +219,8 @@ impl Evaluation {
         let found = py.detach(|| {
             self.ask(true, |_| {
                 let text = format!("SELECT * {pattern}");
-                let parser = Parameterizer::new([("gm", GM)], self.shared.limits)?;
+                let parser =
+                    Parameterizer::new(&[("gm".into(), GM.into())], self.shared.limits, vec![])?;
                 let query = parser.parse(&text)?;
                 Ok(Prepared::rows(&query, most, CallContext::default()))
             })

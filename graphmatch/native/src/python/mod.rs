@@ -25,7 +25,7 @@ use self::publications::Publications;
 use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
 use self::terms::{object_named, term, write_text};
-use crate::dictionary::{Dictionary, Terms};
+use crate::dictionary::Terms;
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::fault::Fault;
@@ -35,7 +35,6 @@ use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::IndexAnswers;
-use crate::publication::Publication;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
@@ -249,7 +248,7 @@ impl SharedCore {
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
-                fill(&guarded.engine.dictionary, id, statements, &mut worker.publication);
+                worker.publication.fill(id, statements, &guarded.engine.dictionary);
                 self.matched(guarded, worker, now, progress)
             })
         })
@@ -257,10 +256,7 @@ impl SharedCore {
 }
 
 /// Triples as texts.
-pub(crate) fn statements_with(
-    terms: Terms,
-    triples: impl IntoIterator<Item = Triple>,
-) -> Statements {
+pub fn statements_with(terms: Terms, triples: impl IntoIterator<Item = Triple>) -> Statements {
     let mut statements = Statements::default();
     for id in triples.into_iter().flatten() {
         statements.push(&terms.text(id));
@@ -351,27 +347,6 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
         }
     }
     Ok(statements)
-}
-
-/// Fills a publication with triples.
-pub(crate) fn fill(
-    dictionary: &Dictionary,
-    id: &str,
-    statements: &Statements,
-    publication: &mut Publication,
-) {
-    publication.clear();
-    publication.id = id.into();
-    let (mut triple, mut subject) = ([0; 3], &b""[..]);
-    for (number, text) in statements.terms().enumerate() {
-        if number % 3 != 0 || text != subject {
-            triple[number % 3] = publication.local.id_of(text, dictionary);
-            subject = if number % 3 == 0 { text } else { subject };
-        }
-        if number % 3 == 2 {
-            publication.triples.push(triple);
-        }
-    }
 }
 
 /// The compiled core.

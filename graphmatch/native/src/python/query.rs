@@ -13,7 +13,7 @@ use crate::evaluate::Prepared;
 use crate::fault::Fault;
 use crate::history::FormerSubscription;
 use crate::limits::Limits;
-use crate::operators::{Operator, Operators};
+use crate::operators::Operator;
 use crate::parameterize::Parameterizer;
 use crate::query::{ConstantUse, FilledTemplate, Template};
 use crate::scan::on_stack;
@@ -47,25 +47,14 @@ impl Parser {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        Ok(Self { parameterizer: parameterizer(&prefixes, limits, operators)? })
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
+        Ok(Self { parameterizer })
     }
 
     /// Analyses a query.
     fn parse(&self, py: Python<'_>, text: &str) -> PyResult<Query> {
         py.detach(|| Query::parse(&self.parameterizer, text)).map_err(bad_query)
     }
-}
-
-/// Makes the parser of queries with default prefixes.
-pub(crate) fn parameterizer(
-    prefixes: &[(String, String)],
-    limits: Limits,
-    operators: Vec<Operator>,
-) -> PyResult<Parameterizer> {
-    let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-    let mut parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
-    parser.operators = Operators(operators.into());
-    Ok(parser)
 }
 
 /// A query that was analysed.

@@ -19,7 +19,8 @@ struct Read {
 }
 
 fn parser(limits: Limits) -> Parameterizer {
-    Parameterizer::new(PREFIXES, limits).unwrap()
+    let prefixes = PREFIXES.map(|(name, iri)| (name.to_owned(), iri.to_owned()));
+    Parameterizer::new(&prefixes, limits, vec![]).unwrap()
 }
 
 fn try_read(text: &str, limits: Limits) -> Result<Read, Fault> {
