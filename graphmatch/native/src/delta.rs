@@ -34,23 +34,17 @@ pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
 
 /// Makes variables that a query does not have.
 pub(crate) struct Fresh {
-    prefix: &'static str,
-    count: u32,
+    /// [`HIDDEN`] or [`WRITTEN`].
+    pub(crate) prefix: &'static str,
+    pub(crate) count: u32,
 }
 
-/// Uses names that no query can write.
-impl Default for Fresh {
-    fn default() -> Self {
-        Self { prefix: ">", count: 0 }
-    }
-}
+/// Begins names that no query can write.
+pub(crate) const HIDDEN: &str = ">";
+/// Begins names that are valid in SPARQL but unlikely in a query.
+pub(crate) const WRITTEN: &str = "_graphmatch_";
 
 impl Fresh {
-    /// Uses names that are valid in SPARQL but unlikely in a query.
-    pub(crate) fn written() -> Self {
-        Self { prefix: "_graphmatch_", count: 0 }
-    }
-
     pub(crate) fn variable(&mut self) -> Variable {
         self.count += 1;
         Variable::new_unchecked(format!("{}{}", self.prefix, self.count))
@@ -65,9 +59,7 @@ impl Fresh {
     /// stores does not need this.
     fn any_number(&self, step: &Path) -> Path {
         let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
-        if self.prefix != Self::default().prefix
-            || ![GM, "slot:"].iter().any(|one| text.contains(one))
-        {
+        if self.prefix != HIDDEN || ![GM, "slot:"].iter().any(|one| text.contains(one)) {
             return any_number;
         }
         let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));

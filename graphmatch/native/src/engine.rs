@@ -11,7 +11,6 @@ use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::fault::Fault;
-use crate::functions::Moment;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
@@ -20,7 +19,7 @@ use crate::matching::{Context, Needs, PYTHON, Progress, Worker};
 use crate::ontology::build::OntologyInput;
 use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
-use crate::operators::{CallContext, CallRequests, CallResults};
+use crate::operators::{CallContext, CallRequests};
 use crate::parameterize::Parameterizer;
 use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
@@ -55,9 +54,7 @@ const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
 pub type Saved = (
-    Dictionary,
-    Ontology,
-    Templates,
+    (Dictionary, Ontology, Templates),
     (Index, Vec<u8>),
     Vec<((Id, Id), u32)>,
     HashMap<Box<[u8]>, Id>,
@@ -207,21 +204,14 @@ impl Engine {
         let demand: Vec<((Id, Id), u32)> = self.demand.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
-        (
-            &self.dictionary,
-            &*self.ontology,
-            &self.templates,
-            index,
-            demand,
-            &self.concepts,
-            subscriptions,
-        )
+        let terms = (&self.dictionary, &*self.ontology, &self.templates);
+        (terms, index, demand, &self.concepts, subscriptions)
     }
 
     /// Makes an engine of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
         let mut engine = Self::new(parameterizer);
-        let (dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
+        let ((dictionary, ontology, templates), index, pairs, concepts, subscriptions) = saved;
         (engine.dictionary, engine.ontology) = (dictionary, Arc::new(ontology));
         (engine.templates, engine.concepts) = (templates, concepts);
         (engine.subscriptions, engine.unindexed) = subscriptions;
@@ -652,7 +642,6 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: Moment,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
         worker.budget = self.budget(worker.publication.triples.len(), progress.left);
@@ -675,15 +664,10 @@ impl Engine {
         worker.rows.patterns.begin(worker.budget);
         worker.find(context, &self.index);
         let is_truncated = !(worker.is_whole && progress.is_whole);
-        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, now, &progress.results) })
+        Ok(MatchResult { is_truncated, ..self.evaluate_candidates(worker, progress) })
     }
 
-    fn evaluate_candidates(
-        &self,
-        worker: &mut Worker,
-        now: Moment,
-        results: &Arc<CallResults>,
-    ) -> MatchResult {
+    fn evaluate_candidates(&self, worker: &mut Worker, progress: &Progress) -> MatchResult {
         let context = self.context();
         let mut matched = MatchResult::default();
         // Sorts subscriptions in the order of subscribing.
@@ -708,10 +692,10 @@ impl Engine {
             let answer = on_stack(template.is_some_and(|template| template.is_deep), || {
                 let worker = &mut *worker;
                 if has_calls {
-                    return self.evaluate_calling(worker, number, now, results, &mut matched);
+                    return self.evaluate_calling(worker, number, progress, &mut matched);
                 }
                 matched.evaluated += 1;
-                worker.evaluate(context, &self.prepared(number)?, now)
+                worker.evaluate(context, &self.prepared(number)?, progress.now)
             });
             match answer {
                 Ok(Some(answer)) => {

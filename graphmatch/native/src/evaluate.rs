@@ -14,7 +14,7 @@ use crate::algebra::{
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
-use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
+use crate::delta::{self, Fresh, HIDDEN, ITSELF, PUBLICATION, WRITTEN};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
 use crate::fault::Fault;
 use crate::functions::{self, Expressions, Function, Moment};
@@ -110,7 +110,7 @@ impl Prepared {
     ///
     /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(query: Query, delta_check: bool, calls: CallContext) -> Self {
-        let mut fresh = Fresh::default();
+        let mut fresh = Fresh { prefix: HIDDEN, count: 0 };
         let mut queries = with_conditions(query, delta_check, &mut fresh);
         let (mut rewriter, mut is_wide) = (Rewriter { fresh, functions: Vec::new() }, false);
         let mut variables = HashSet::new();
@@ -158,9 +158,9 @@ impl Prepared {
         if let Query::Select { pattern, .. } = &mut query
             && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
         {
-            variables.push(Variable::new_unchecked("_graphmatch_"));
+            variables.push(Variable::new_unchecked(WRITTEN));
         }
-        let mut fresh = Fresh::written();
+        let mut fresh = Fresh { prefix: WRITTEN, count: 0 };
         let queries = with_conditions(query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
         let text = |query| written(query).replace(&name, &graph.to_string());

@@ -81,11 +81,15 @@ pub struct Progress {
     pub left: Option<Duration>,
     /// The results of calls of operators.
     pub results: Arc<CallResults>,
+    /// The value of `NOW()`.
+    pub now: Moment,
 }
 
-impl Default for Progress {
-    fn default() -> Self {
+impl Progress {
+    /// Nothing is done yet.
+    pub fn new(now: Moment) -> Self {
         Self {
+            now,
             stated: usize::MAX,
             shown: usize::MAX,
             done: 0,

@@ -35,19 +35,6 @@ use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
 
-/// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum QueryForm {
-    /// `SELECT`
-    Select,
-    /// `ASK`
-    Ask,
-    /// `CONSTRUCT`
-    Construct,
-    /// `DESCRIBE`
-    Describe,
-}
-
 /// A use of a constant: its number, the number of the property whose value it is or is compared
 /// with, and the other properties of the subject, each with a constant that it has or is equal to.
 pub type ConstantUse = (u32, u32, Vec<(u32, Option<u32>)>);
@@ -85,7 +72,7 @@ pub struct Template {
     pub calls: bool,
     slots: u32,
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
-    pub form: QueryForm,
+    pub form: Cow<'static, str>,
     /// Whether equal solutions count once.
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
@@ -158,19 +145,18 @@ impl Template {
         let refused = |what: &str, remedy: &str| Err(Fault::new(what, remedy));
         let pattern = pattern_of(query);
         let form = match query {
-            Query::Select { .. } => QueryForm::Select,
-            Query::Ask { .. } => QueryForm::Ask,
-            Query::Construct { .. } => QueryForm::Construct,
-            Query::Describe { .. } => QueryForm::Describe,
+            Query::Select { .. } => "SELECT",
+            Query::Ask { .. } => "ASK",
+            Query::Construct { .. } => "CONSTRUCT",
+            Query::Describe { .. } => "DESCRIBE",
         };
         let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
         let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
-        let mut analysis =
-            QueryAnalyzer::new(slots, most, form == QueryForm::Describe, operators.clone());
+        let mut analysis = QueryAnalyzer::new(slots, most, form == "DESCRIBE", operators.clone());
         let drafts = analysis.query(pattern);
         match form {
-            QueryForm::Construct => analysis.add_residual("CONSTRUCT"),
-            QueryForm::Describe => {
+            "CONSTRUCT" => analysis.add_residual("CONSTRUCT"),
+            "DESCRIBE" => {
                 analysis.add_residual("DESCRIBE");
                 analysis.retain_constants(OPEN, OPEN);
             }
@@ -196,7 +182,7 @@ impl Template {
             );
         }
         let mut projection: Vec<&str> = Vec::new();
-        if form == QueryForm::Select {
+        if form == "SELECT" {
             let variables = projected(pattern).into_iter().flatten();
             projection.extend(variables.map(|variable| variable.as_str()));
         }
@@ -219,8 +205,8 @@ impl Template {
             composed: analysis.composed.into(),
             calls,
             slots,
-            form,
-            distinct: form == QueryForm::Select && is_distinct(pattern),
+            form: form.into(),
+            distinct: form == "SELECT" && is_distinct(pattern),
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })

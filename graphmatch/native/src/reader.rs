@@ -265,8 +265,12 @@ impl Reader {
                 }
                 Input::End => {
                     if std::mem::take(&mut build.is_silent) {
-                        let fault = self.nothing();
-                        self.build.report(fault);
+                        let split_by = self.options.split_by;
+                        let what = format!(
+                            "there is no publication in it, if it is split by `{split_by}`"
+                        );
+                        let remedy = "Check that it is the right file, or split it in another way.";
+                        build.report(Fault { refused: false, ..Fault::new(what, remedy) });
                     }
                     return false;
                 }
@@ -279,13 +283,6 @@ impl Reader {
                 return true;
             }
         }
-    }
-
-    fn nothing(&self) -> Fault {
-        let split_by = self.options.split_by;
-        let what = format!("there is no publication in it, if it is split by `{split_by}`");
-        let remedy = "Check that it is the right file, or split it in another way.";
-        Fault { refused: false, ..Fault::new(what, remedy) }
     }
 }
 

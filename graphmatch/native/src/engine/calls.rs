@@ -13,8 +13,7 @@ impl Engine {
         &self,
         worker: &Worker,
         number: Number,
-        now: Moment,
-        results: &Arc<CallResults>,
+        progress: &Progress,
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
@@ -28,7 +27,8 @@ impl Engine {
             .ok_or_else(missing)?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
         let prefilter = Prefilter::new(&query, &self.parameterizer.operators);
-        let evaluate = |prepared: &Prepared| worker.evaluate(self.context(), prepared, now);
+        let evaluate =
+            |prepared: &Prepared| worker.evaluate(self.context(), prepared, progress.now);
         let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
         let mut is_certain = prefilter.tests.is_empty();
         let solutions = match is_certain {
@@ -46,7 +46,7 @@ impl Engine {
             let (mut missing, mut open) = (Vec::new(), Vec::new());
             for test in &prefilter.tests {
                 let Some(call) = test.call(value) else { continue 'solutions };
-                match results.get(&call).map(|result| test.is_passed(result)) {
+                match progress.results.get(&call).map(|result| test.is_passed(result)) {
                     None => missing.push((call, test.clone())),
                     Some(None) => open.push(call),
                     Some(Some(false)) => continue 'solutions,
@@ -69,7 +69,7 @@ impl Engine {
         let mut answer = None;
         if is_certain {
             matched.evaluated += 1;
-            let calls = CallContext::new(&self.parameterizer.operators, results);
+            let calls = CallContext::new(&self.parameterizer.operators, &progress.results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();
             if !prefilter.is_complete && !missing.is_empty() {

@@ -9,8 +9,8 @@ use super::query::{BranchRow, Query};
 use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, lock, objects, refused,
-    statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, List, MatchOutcome, Object, SharedCore, Tuple, bad_query, lock,
+    objects, refused, statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
@@ -145,10 +145,7 @@ pub(super) struct OntologyRows {
 }
 
 /// The errors of subscriptions with their places.
-fn refused_list(
-    py: Python<'_>,
-    errors: Vec<(usize, SubscribeError)>,
-) -> PyResult<Bound<'_, PyList>> {
+fn refused_list(py: Python<'_>, errors: Vec<(usize, SubscribeError)>) -> PyResult<List<'_>> {
     let list = PyList::empty(py);
     for (place, error) in errors {
         list.append((place, refused(error).into_value(py)))?;
@@ -245,7 +242,7 @@ impl Core {
     fn index_changes<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
+    ) -> PyResult<Vec<(usize, Id, Option<Tuple<'py>>)>> {
         let changes = self.change(py, |guarded| guarded.engine.operator_constants.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
@@ -327,7 +324,7 @@ impl Core {
         ids: Vec<String>,
         queries: Vec<String>,
         comments: Vec<String>,
-    ) -> PyResult<(usize, Bound<'py, PyList>)> {
+    ) -> PyResult<(usize, List<'py>)> {
         let (looked, errors) = py.detach(|| {
             let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
             let count = ids.len().min(queries.len()).min(comments.len());
@@ -368,7 +365,7 @@ impl Core {
         ids: ArrowTexts<'py>,
         columns: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let columns = columns.iter().map(Column::values).collect::<PyResult<_>>()?;
         let (names, chosen, parameters) = (ids.texts()?, rows.as_slice()?, &parameters);
         let batch = SubscriptionBatch { query, parameters, names, columns, chosen };
@@ -403,7 +400,7 @@ impl Core {
     }
 
     /// Returns the closure of the ontology.
-    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Tuple<'py>>> {
         let triples = self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
             statements_with(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
@@ -422,15 +419,11 @@ impl Core {
         &self,
         py: Python<'py>,
         id: &str,
-        triples: &Bound<'py, PyAny>,
+        triples: &Object<'py>,
         stated: usize,
         steps: Steps,
         demand: Option<Vec<(Option<String>, Option<String>)>>,
-    ) -> PyResult<(
-        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
-        usize,
-        bool,
-    )> {
+    ) -> PyResult<(Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>, usize, bool)> {
         let statements = statements_of(triples)?;
         let (triples, origins, given, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
@@ -461,7 +454,7 @@ impl Core {
         &self,
         py: Python<'_>,
         id: &str,
-        triples: &Bound<'_, PyAny>,
+        triples: &Object<'_>,
         stated: usize,
         shown: usize,
         now: Moment,
@@ -473,8 +466,8 @@ impl Core {
             let (guarded, mut publication) = (self.shared.read(), Publication::default());
             publication.fill(id, &statements, &guarded.engine.dictionary);
             let triples = publication.triples.clone();
-            let progress = Progress { stated, shown, ..Progress::default() };
-            let data = Data::new(&guarded, publication, triples, progress, now);
+            let progress = Progress { stated, shown, ..Progress::new(now) };
+            let data = Data::new(&guarded, publication, triples, progress);
             (Arc::new(data), guarded.engine.parameterizer.operators.clone())
         });
         Ok(Evaluation::new(&self.shared, data, operators, calls))
@@ -625,7 +618,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome = self.shared.matched(guarded, worker, now, Progress::default())?;
+                let outcome = self.shared.matched(guarded, worker, Progress::new(now))?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -659,7 +652,7 @@ impl Core {
         &self,
         py: Python<'_>,
         id: &str,
-        triples: &Bound<'_, PyAny>,
+        triples: &Object<'_>,
         now: Moment,
         prepared: Option<(usize, usize, Steps)>,
         request: Option<&EnrichmentRequest>,
@@ -671,8 +664,8 @@ impl Core {
         let version = request.map(|request| request.version);
         let left = request.and_then(|request| request.left);
         let progress =
-            Progress { stated, shown, done, version, left, results, ..Progress::default() };
-        self.shared.match_statements(py, id, &statements, now, progress)
+            Progress { stated, shown, done, version, left, results, ..Progress::new(now) };
+        self.shared.match_statements(py, id, &statements, progress)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -688,7 +681,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.shared.match_statements(py, id, &statements, now, Progress::default()).map(Some)
+        self.shared.match_statements(py, id, &statements, Progress::new(now)).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -713,7 +706,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.fill(id, &statements, &guarded.engine.dictionary);
-                Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
+                Ok(match self.shared.matched(guarded, worker, Progress::new(now))? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })
@@ -727,7 +720,7 @@ impl Core {
 }
 
 /// The constants of a composed term as objects.
-pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Tuple<'py>> {
     let literal = LiteralParts::of(text);
     let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
     let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };

@@ -92,8 +92,7 @@ impl DocumentMatches {
                     if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.engine.dictionary);
-                        let progress = Progress::default();
-                        found.push(self.shared.matched(guarded, worker, now, progress)?);
+                        found.push(self.shared.matched(guarded, worker, Progress::new(now))?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {

@@ -8,13 +8,12 @@ use super::calls::Calls;
 use super::interrupt;
 use super::query::Query;
 use super::terms::object_of;
-use super::{CoreState, SharedCore, lock, objects};
+use super::{CoreState, List, SharedCore, lock, objects};
 use crate::annotation::Annotator;
 use crate::branch::GM;
 use crate::engine::Engine;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
 use crate::events::Statements;
-use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::matching::{Context, Progress, Worker};
 use crate::ontology::Ontology;
@@ -46,8 +45,6 @@ pub(super) struct Data {
     pub(super) origins: Vec<(u32, &'static str, Triple)>,
     /// The triples before root terms were put in; empty if none was.
     pub(super) unrooted: Vec<Triple>,
-    /// The value of `NOW()`.
-    pub(super) now: Moment,
     /// The subscriptions that match.
     pub(super) found: Vec<Number>,
     /// The answers of those that were evaluated.
@@ -66,7 +63,6 @@ impl Data {
         publication: Publication,
         triples: Vec<Triple>,
         progress: Progress,
-        now: Moment,
     ) -> Self {
         let all = publication.triples.iter().chain(&triples);
         engine.history.note_terms(all.flatten().copied());
@@ -76,7 +72,6 @@ impl Data {
             triples,
             origins: Vec::new(),
             unrooted: Vec::new(),
-            now,
             found: Vec::new(),
             answers: Vec::new(),
             moment: engine.history.now(),
@@ -156,7 +151,7 @@ impl Evaluation {
             data.former(engine, &[])?;
             self.shared.with_worker(|worker| {
                 data.restore(engine, worker);
-                worker.evaluate(data.context(engine), &prepared, data.now)
+                worker.evaluate(data.context(engine), &prepared, data.progress.now)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);
@@ -177,7 +172,7 @@ impl Evaluation {
         query: &Query,
         resting: bool,
         most: Option<usize>,
-    ) -> PyResult<Option<(Bound<'py, PyList>, Option<Bound<'py, PyList>>)>> {
+    ) -> PyResult<Option<(List<'py>, Option<List<'py>>)>> {
         let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
         let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
@@ -197,12 +192,7 @@ impl Evaluation {
 
     /// Returns at most `most` solutions of the pattern of a query with all variables, whether they
     /// use the publication or not.
-    fn rows<'py>(
-        &self,
-        py: Python<'py>,
-        query: &Query,
-        most: usize,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn rows<'py>(&self, py: Python<'py>, query: &Query, most: usize) -> PyResult<List<'py>> {
         let prepare = |calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls));
         let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
@@ -215,7 +205,7 @@ impl Evaluation {
         py: Python<'py>,
         pattern: &str,
         most: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let found = py.detach(|| {
             self.ask(true, |_| {
                 let text = format!("SELECT * {pattern}");
@@ -233,7 +223,7 @@ impl Evaluation {
 pub(crate) fn triples_of<'py, 'a>(
     py: Python<'py>,
     triples: impl IntoIterator<Item = &'a [String; 3]>,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<List<'py>> {
     let mut statements = Statements::default();
     triples.into_iter().flatten().for_each(|text| statements.push(text.as_bytes()));
     PyList::new(py, objects(py, &statements, "")?)
@@ -244,7 +234,7 @@ pub(crate) fn solutions_of<'py>(
     py: Python<'py>,
     answer: &Answer,
     texts: bool,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<List<'py>> {
     let solutions = PyList::empty(py);
     for row in &answer.solutions {
         let solution = PyDict::new(py);

@@ -29,7 +29,6 @@ use crate::dictionary::Terms;
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
 use crate::fault::Fault;
-use crate::functions::Moment;
 use crate::lexical::write_quoted;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
@@ -42,7 +41,7 @@ use hashbrown::hash_map::Entry;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
@@ -61,6 +60,13 @@ create_exception!(_native, DuplicateIdError, PyValueError);
 create_exception!(_native, NeedsPythonError, PyValueError);
 // A file that is not a snapshot, has another version, or is damaged: what, remedy.
 create_exception!(_native, CorruptSnapshotError, PyValueError);
+
+/// A Python object.
+pub type Object<'py> = Bound<'py, PyAny>;
+/// A Python tuple.
+pub type Tuple<'py> = Bound<'py, PyTuple>;
+/// A Python list.
+pub type List<'py> = Bound<'py, PyList>;
 
 fn unreadable(error: SnapshotError) -> PyErr {
     match error {
@@ -169,7 +175,6 @@ impl SharedCore {
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, CoreState>,
         worker: &mut Worker,
-        now: Moment,
         mut progress: Progress,
     ) -> PyResult<MatchOutcome> {
         progress.shown = progress.shown.min(worker.publication.triples.len());
@@ -181,7 +186,7 @@ impl SharedCore {
             let is_current = progress.version.is_none_or(|version| version == guarded.version);
             let mut matched = Err(Needs::Steps(0));
             if is_current {
-                matched = engine.matches(worker, &mut progress, now);
+                matched = engine.matches(worker, &mut progress);
                 progress.left = worker.budget.left();
                 if progress.done != 0 {
                     progress.version = Some(guarded.version);
@@ -197,7 +202,7 @@ impl SharedCore {
                     break MatchOutcome::Calls(request);
                 }
                 Ok(matched) => {
-                    let report = report(self, &guarded, worker, matched, progress, now);
+                    let report = report(self, &guarded, worker, matched, progress);
                     break MatchOutcome::Report(report);
                 }
                 Err(Needs::Steps(steps)) => {
@@ -242,14 +247,13 @@ impl SharedCore {
         py: Python<'_>,
         id: &str,
         statements: &Statements,
-        now: Moment,
         progress: Progress,
     ) -> PyResult<MatchOutcome> {
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
                 worker.publication.fill(id, statements, &guarded.engine.dictionary);
-                self.matched(guarded, worker, now, progress)
+                self.matched(guarded, worker, progress)
             })
         })
     }
@@ -270,7 +274,7 @@ pub(crate) fn objects<'py>(
     py: Python<'py>,
     statements: &Statements,
     prefix: &str,
-) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+) -> PyResult<Vec<Tuple<'py>>> {
     let (mut known, mut terms) = (HashMap::new(), Vec::with_capacity(3 * statements.len()));
     for text in statements.terms() {
         let term = match known.entry(text) {
@@ -303,7 +307,7 @@ pub(crate) struct EnrichmentRequest {
 #[pymethods]
 impl EnrichmentRequest {
     /// Returns the triples.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Tuple<'py>> {
         PyTuple::new(py, objects(py, &self.triples, "")?)
     }
 
@@ -323,9 +327,9 @@ pub(crate) enum MatchOutcome {
 }
 
 /// Reads triples of pyoxigraph's terms. A string stands for a plain literal.
-fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
+fn statements_of(triples: &Object<'_>) -> PyResult<Statements> {
     let mut statements = Statements::default();
-    let mut subject: Option<Bound<'_, PyAny>> = None;
+    let mut subject: Option<Object<'_>> = None;
     for triple in triples.try_iter()? {
         let triple = triple?;
         let triple = triple.cast::<PyTuple>()?;

@@ -6,6 +6,7 @@
 
 use super::bad_query;
 use super::terms::{object_of, variable_object, write_text};
+use super::{List, Object, Tuple};
 use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
@@ -146,8 +147,8 @@ impl Query {
 impl Query {
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     #[getter]
-    fn form(&self) -> String {
-        format!("{:?}", self.template.form).to_uppercase()
+    fn form(&self) -> &str {
+        &self.template.form
     }
 
     /// Whether equal solutions count once.
@@ -182,13 +183,13 @@ impl Query {
     }
 
     /// The projected variables, in order.
-    fn projection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn projection<'py>(&self, py: Python<'py>) -> PyResult<List<'py>> {
         let all = self.template.projection().map(|name| variable_object(py, name));
         PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The constants, each with whether synonyms replace it.
-    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, bool)>> {
+    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Object<'py>, bool)>> {
         let one = |(place, text): (usize, &String)| {
             let rewritten = text.starts_with('<') || self.template.rewritten(place);
             Ok((object_of(py, text.as_bytes())?, rewritten))
@@ -203,11 +204,11 @@ impl Query {
     }
 
     /// The same query with other constants, as many.
-    fn with_constants(&self, terms: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn with_constants(&self, terms: Vec<Object<'_>>) -> PyResult<Self> {
         if terms.len() != self.constants.len() {
             return Err(PyValueError::new_err("wrong number of constants"));
         }
-        let text = |term: &Bound<'_, PyAny>| {
+        let text = |term: &Object<'_>| {
             let mut text = Vec::new();
             write_text(term, &mut text)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
@@ -221,7 +222,7 @@ impl Query {
     fn view<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>)> {
+    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Tuple<'py>>, Vec<Cow<'static, str>>)> {
         let (dictionary, filled) = self.filled();
         let FilledTemplate { mut branches, mut supports, mut residual, .. } = filled;
         for operator in self.template.operators() {
@@ -244,7 +245,7 @@ impl Query {
     fn demanded<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<Vec<(Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>)>> {
+    ) -> PyResult<Vec<(Option<Object<'py>>, Option<Object<'py>>)>> {
         let (dictionary, ids) = self.ids();
         let object = |id: Id| match id {
             ANY => Ok(None),
@@ -254,7 +255,7 @@ impl Query {
     }
 
     /// The triples of a CONSTRUCT, with variables and blank nodes; nothing for another form.
-    fn template<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn template<'py>(&self, py: Python<'py>) -> PyResult<List<'py>> {
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
         let triples = match &query {
             spargebra::Query::Construct { template, .. } => template.as_slice(),
@@ -282,7 +283,7 @@ impl Query {
 }
 
 /// The patterns and filters of a branch.
-pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyTuple>>);
+pub type BranchRow<'py> = (Vec<Tuple<'py>>, Vec<Tuple<'py>>);
 
 /// The names of the variables of a pattern by itself.
 fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
@@ -295,7 +296,7 @@ fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
     names
 }
 
-fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
+fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Object<'py>> {
     match node {
         TermPattern::Variable(variable) => variable_object(py, variable.as_str()),
         TermPattern::Triple(_) => variable_object(py, "_triple"),
@@ -307,32 +308,28 @@ fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'p
 struct Objects<'a, 'py> {
     py: Python<'py>,
     dictionary: &'a Dictionary,
-    variables: &'a [Bound<'py, PyAny>],
+    variables: &'a [Object<'py>],
 }
 
 impl<'py> Objects<'_, 'py> {
-    fn term(&self, id: Id) -> PyResult<Bound<'py, PyAny>> {
+    fn term(&self, id: Id) -> PyResult<Object<'py>> {
         object_of(self.py, &self.dictionary.text(id))
     }
 
-    fn node(&self, node: Node) -> PyResult<Bound<'py, PyAny>> {
+    fn node(&self, node: Node) -> PyResult<Object<'py>> {
         match node {
             Node::Constant(id) => self.term(id),
             Node::Variable(number) => Ok(self.variables[usize::from(number)].clone()),
         }
     }
 
-    fn pattern(&self, [subject, predicate, object]: Pattern) -> PyResult<Bound<'py, PyTuple>> {
+    fn pattern(&self, [subject, predicate, object]: Pattern) -> PyResult<Tuple<'py>> {
         let nodes = [self.node(subject)?, self.node(predicate)?, self.node(object)?];
         PyTuple::new(self.py, nodes)
     }
 
     /// A filter as kind, variable and what it is made of.
-    fn filter(
-        &self,
-        variable: &Bound<'py, PyAny>,
-        filter: &Filter,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    fn filter(&self, variable: &Object<'py>, filter: &Filter) -> PyResult<Tuple<'py>> {
         match filter {
             Filter::Compare { operator, constant } => {
                 ("compare", variable, operator.name(), self.term(*constant)?).into_pyobject(self.py)

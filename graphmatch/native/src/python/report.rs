@@ -4,17 +4,15 @@ use super::calls::Calls;
 use super::evaluation::{Data, Evaluation, solutions_of, triples_of};
 use super::interrupt;
 use super::query::Query;
-use super::{CoreState, SharedCore, lock, objects, statements_with};
+use super::{CoreState, List, Object, SharedCore, Tuple, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::events::Statements;
-use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::index::Index;
 use crate::matching::{Progress, Worker};
 use crate::postings::Counters;
-use crate::query::QueryForm;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
@@ -93,7 +91,7 @@ impl Data {
             .collect();
         let width = projected.len();
         let most = most.min(worker.budget.terms() / width.max(1));
-        let is_ask = template.as_ref().is_some_and(|template| template.form == QueryForm::Ask);
+        let is_ask = template.as_ref().is_some_and(|template| template.form == "ASK");
         let once = is_ask || template.is_some_and(|template| template.distinct);
         let mut found: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
@@ -177,7 +175,7 @@ impl Report {
     }
 
     /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
-    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Tuple<'py>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
         let ids: Vec<Py<PyString>> = {
             let guarded = self.shared.read_attached(py);
@@ -202,7 +200,7 @@ impl Report {
     }
 
     /// Returns the stated triples, or `None` if nothing matches.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Tuple<'py>>> {
         let Some(data) = &self.data else { return Ok(None) };
         let triples = py.detach(|| {
             let guarded = self.shared.read();
@@ -243,9 +241,9 @@ impl Report {
         py: Python<'py>,
     ) -> PyResult<(
         Option<Py<PyAny>>,
-        Vec<Bound<'py, PyTuple>>,
-        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
-        Vec<(Bound<'py, PyTuple>, Bound<'py, PyAny>, Option<(&str, u8)>, &str)>,
+        Vec<Tuple<'py>>,
+        Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>,
+        Vec<(Tuple<'py>, Object<'py>, Option<(&str, u8)>, &str)>,
     )> {
         let Some(data) = &self.data else { return Ok(Default::default()) };
         let Data { publication, progress, triples, origins, .. } = &**data;
@@ -293,7 +291,7 @@ impl Report {
         end: usize,
         texts: bool,
         most: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let list = PyList::empty(py);
         let Some(data) = &self.data else { return Ok(list) };
         let end = end.min(data.found.len());
@@ -321,7 +319,7 @@ pub(super) fn derived_rows<'py>(
     statements: &Statements,
     origins: &[(u32, &'static str, Triple)],
     from: usize,
-) -> PyResult<Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>> {
+) -> PyResult<Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>> {
     let mut triples = objects(py, statements, "")?;
     let premises = triples.split_off(triples.len() - origins.len());
     let mut origins = origins.iter().zip(premises).peekable();
@@ -378,7 +376,6 @@ pub(super) fn report(
     worker: &mut Worker,
     matched: MatchResult,
     progress: Progress,
-    now: Moment,
 ) -> Report {
     let MatchResult { found, answers, counters, evaluated, is_truncated, .. } = matched;
     let name = |number: Number| guarded.engine.subscriptions.get(number).name();
@@ -395,7 +392,7 @@ pub(super) fn report(
             unrooted: worker.unrooted.clone(),
             found,
             answers,
-            ..Data::new(guarded, publication, graph.triples.clone(), progress, now)
+            ..Data::new(guarded, publication, graph.triples.clone(), progress)
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());

@@ -1,5 +1,6 @@
 //! Terms between Python and the core: pyoxigraph's objects and canonical N-Triples texts.
 
+use super::Object;
 use crate::lexical::{add, read_term, write_quoted};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, Literal, Term};
@@ -29,7 +30,7 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
 
 /// Appends the canonical N-Triples text of one of pyoxigraph's terms: what `str` gives, but faster,
 /// and with the marks of triple terms, which `str` leaves out.
-pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
+pub fn write_text(term: &Object<'_>, to: &mut Vec<u8>) -> PyResult<()> {
     let (py, class) = (term.py(), term.get_type());
     let classes = classes(py)?;
     if class.is(&classes.triple) {
@@ -61,16 +62,12 @@ pub fn write_text(term: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> PyResult<()> {
 }
 
 /// pyoxigraph's object of a canonical N-Triples text.
-pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+pub fn object_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Object<'py>> {
     object_named(py, text, "")
 }
 
 /// The same, with a prefix for the labels of blank nodes.
-pub fn object_named<'py>(
-    py: Python<'py>,
-    text: &[u8],
-    prefix: &str,
-) -> PyResult<Bound<'py, PyAny>> {
+pub fn object_named<'py>(py: Python<'py>, text: &[u8], prefix: &str) -> PyResult<Object<'py>> {
     let text =
         std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let term = read_term(text).ok_or_else(|| PyValueError::new_err("not a term"))?;
@@ -78,12 +75,12 @@ pub fn object_named<'py>(
 }
 
 /// pyoxigraph's variable of a name.
-pub fn variable_object<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+pub fn variable_object<'py>(py: Python<'py>, name: &str) -> PyResult<Object<'py>> {
     classes(py)?.variable.bind(py).call1((name,))
 }
 
 /// pyoxigraph's object of a term, with something before the names of blank nodes.
-fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<Bound<'py, PyAny>> {
+fn term_object<'py>(py: Python<'py>, term: &Term, names: &str) -> PyResult<Object<'py>> {
     let classes = classes(py)?;
     match term {
         Term::NamedNode(node) => classes.named_node.bind(py).call1((node.as_str(),)),
@@ -104,7 +101,7 @@ fn literal_object<'py>(
     py: Python<'py>,
     classes: &Classes,
     literal: &Literal,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let class = classes.literal.bind(py);
     if literal.datatype() == xsd::STRING {
         return class.call1((literal.value(),));
@@ -125,6 +122,6 @@ fn literal_object<'py>(
 
 /// pyoxigraph's object of a canonical N-Triples text.
 #[pyfunction]
-pub(super) fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn term<'py>(py: Python<'py>, text: &str) -> PyResult<Object<'py>> {
     object_of(py, text.as_bytes())
 }
