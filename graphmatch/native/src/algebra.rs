@@ -65,23 +65,10 @@ pub(crate) fn is_distinct(pattern: &GraphPattern) -> bool {
 }
 
 /// The patterns inside a pattern that a solution's bindings may come from.
-pub(crate) fn parts(pattern: &GraphPattern) -> [Option<&GraphPattern>; 2] {
-    match pattern {
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right } => [Some(left), Some(right)],
-        GraphPattern::Minus { left, .. } => [Some(left), None],
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. } => [Some(inner), None],
-        _ => [None, None],
-    }
+pub(crate) fn parts(pattern: &GraphPattern) -> Vec<&GraphPattern> {
+    let mut inside = inside(pattern).0;
+    inside.truncate(if matches!(pattern, GraphPattern::Minus { .. }) { 1 } else { 2 });
+    inside
 }
 
 /// Returns the pattern that an aggregating query groups.
@@ -89,55 +76,60 @@ pub(crate) fn group(body: &GraphPattern) -> Option<&GraphPattern> {
     match body {
         GraphPattern::Group { inner, .. } => Some(inner),
         GraphPattern::Project { .. } => None,
-        other => parts(other).into_iter().flatten().find_map(group),
+        other => parts(other).into_iter().find_map(group),
     }
 }
 
 /// Whether the body of a query contains a subquery.
 pub(crate) fn has_subquery(body: &GraphPattern) -> bool {
-    matches!(body, GraphPattern::Project { .. })
-        || parts(body).into_iter().flatten().any(has_subquery)
+    matches!(body, GraphPattern::Project { .. }) || parts(body).into_iter().any(has_subquery)
 }
 
-/// The patterns and the expressions right inside a pattern.
-pub(crate) fn parts_mut(
-    pattern: &mut GraphPattern,
-) -> (Vec<&mut GraphPattern>, Vec<&mut Expression>) {
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => {
-            (vec![], vec![])
+/// Makes a function for reading and one for changing what is inside a pattern.
+macro_rules! inside {
+    ($name:ident $(, $mut:tt)?) => {
+        /// The patterns and the expressions right inside a pattern.
+        pub(crate) fn $name(
+            pattern: &$($mut)? GraphPattern,
+        ) -> (Vec<&$($mut)? GraphPattern>, Vec<&$($mut)? Expression>) {
+            use GraphPattern as P;
+            match pattern {
+                P::Bgp { .. } | P::Path { .. } | P::Values { .. } => (vec![], vec![]),
+                P::Join { left, right } | P::Union { left, right } | P::Minus { left, right } => {
+                    (vec![left, right], vec![])
+                }
+                P::LeftJoin { left, right, expression } => {
+                    (vec![left, right], expression.into_iter().collect())
+                }
+                P::Filter { inner, expr: expression } | P::Extend { inner, expression, .. } => {
+                    (vec![inner], vec![expression])
+                }
+                P::OrderBy { inner, expression } => {
+                    let all = expression.into_iter();
+                    let all = all.map(|(OrderExpression::Asc(one) | OrderExpression::Desc(one))| one);
+                    (vec![inner], all.collect())
+                }
+                P::Group { inner, aggregates, .. } => {
+                    let all = aggregates.into_iter().filter_map(|(_, one)| match one {
+                        AggregateExpression::FunctionCall { expr, .. } => Some(expr),
+                        AggregateExpression::CountSolutions { .. } => None,
+                    });
+                    (vec![inner], all.collect())
+                }
+                P::Graph { inner, .. }
+                | P::Service { inner, .. }
+                | P::Lateral { left: inner, .. }
+                | P::Project { inner, .. }
+                | P::Distinct { inner }
+                | P::Reduced { inner }
+                | P::Slice { inner, .. } => (vec![inner], vec![]),
+            }
         }
-        GraphPattern::Join { left, right }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => (vec![left, right], vec![]),
-        GraphPattern::LeftJoin { left, right, expression } => {
-            (vec![left, right], expression.iter_mut().collect())
-        }
-        GraphPattern::Filter { inner, expr: expression }
-        | GraphPattern::Extend { inner, expression, .. } => (vec![inner], vec![expression]),
-        GraphPattern::OrderBy { inner, expression } => {
-            let all = expression.iter_mut();
-            (
-                vec![inner],
-                all.map(|(OrderExpression::Asc(one) | OrderExpression::Desc(one))| one).collect(),
-            )
-        }
-        GraphPattern::Group { inner, aggregates, .. } => {
-            let all = aggregates.iter_mut().filter_map(|(_, aggregate)| match aggregate {
-                AggregateExpression::FunctionCall { expr, .. } => Some(expr),
-                AggregateExpression::CountSolutions { .. } => None,
-            });
-            (vec![inner], all.collect())
-        }
-        GraphPattern::Graph { inner, .. }
-        | GraphPattern::Service { inner, .. }
-        | GraphPattern::Lateral { left: inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. } => (vec![inner], vec![]),
-    }
+    };
 }
+
+inside!(inside);
+inside!(inside_mut, mut);
 
 /// Makes a function for reading and one for changing the parts of expressions.
 macro_rules! operands {
@@ -231,7 +223,7 @@ pub(crate) fn visit(pattern: &mut GraphPattern, see: &mut dyn FnMut(Part)) {
         }
         _ => {}
     }
-    let (patterns, expressions) = parts_mut(pattern);
+    let (patterns, expressions) = inside_mut(pattern);
     patterns.into_iter().for_each(|inner| visit(inner, see));
     expressions.into_iter().for_each(|inner| visit_expression(inner, see));
 }
@@ -343,17 +335,11 @@ pub(crate) fn substitute(query: &mut Query, constant: &dyn Fn(u32) -> Option<Ter
 
 /// Returns the disjunction of tests, nested as little as possible.
 pub(crate) fn either(mut tests: Vec<Expression>) -> Option<Expression> {
-    while tests.len() > 1 {
-        let mut pairs = tests.into_iter();
-        tests = Vec::with_capacity(pairs.len().div_ceil(2));
-        while let Some(one) = pairs.next() {
-            tests.push(match pairs.next() {
-                Some(other) => Expression::Or(one.into(), other.into()),
-                None => one,
-            });
-        }
+    if tests.len() < 2 {
+        return tests.pop();
     }
-    tests.pop()
+    let rest = tests.split_off(tests.len().div_ceil(2));
+    Some(Expression::Or(either(tests)?.into(), either(rest)?.into()))
 }
 
 /// A comparison as such, with a constant on the right if it has one; `!(a = b)` is a comparison.

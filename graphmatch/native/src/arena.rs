@@ -71,7 +71,6 @@ impl<T: Copy> Arena<T> {
     }
 
     /// The record of a number, empty if it does not exist.
-    #[inline]
     pub(crate) fn get(&self, number: u32) -> &[T] {
         let Span { start, length } = self.spans.get(number as usize).copied().unwrap_or(HOLE);
         let start = start as usize;
@@ -79,7 +78,6 @@ impl<T: Copy> Arena<T> {
     }
 
     /// The same, mutable.
-    #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut [T] {
         let Span { start, length } = self.spans.get(number as usize).copied().unwrap_or(HOLE);
         let start = start as usize;
@@ -87,7 +85,6 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Whether a record exists.
-    #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.spans.get(number as usize).is_some_and(|span| !span.is_hole())
     }
@@ -132,7 +129,6 @@ impl<T: Copy> Arena<T> {
 }
 
 /// Reserves memory for more elements: an eighth of a large vector, because doubling wastes memory.
-#[inline]
 pub(crate) fn make_room<T>(vector: &mut Vec<T>, more: usize) {
     if vector.len() + more > vector.capacity() {
         let own = if vector.len() < SMALL { vector.len() } else { vector.len() / 8 };

@@ -30,7 +30,6 @@ const QUANTITY: &[u8] = b"<https://w3id.org/cdt/";
 const NUMBER: &[u8] = b"\"0\"^^<http://www.w3.org/2001/XMLSchema#integer>";
 
 /// The text of a term, without writing those of numbers: all of them look like one.
-#[inline]
 pub fn text<'a>(terms: Terms<'a>, id: Id) -> &'a [u8] {
     if inline::is_inline(id) {
         return NUMBER;

@@ -53,7 +53,6 @@ thread_local! {
 }
 
 impl Meter {
-    #[inline]
     fn hold(&self) {
         self.held.set(self.held.get() + 1);
         match self.steps.get() {
@@ -86,21 +85,18 @@ pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
     /// A handle of the term with an id.
-    #[inline]
     pub(crate) fn new(id: Id) -> Self {
         METER.with(Meter::hold);
         Self(NonZeroU32::MIN.saturating_add(id))
     }
 
     /// The term's id.
-    #[inline]
     pub(crate) fn id(&self) -> Id {
         self.0.get() - 1
     }
 }
 
 impl Clone for Handle {
-    #[inline]
     fn clone(&self) -> Self {
         METER.with(Meter::hold);
         Self(self.0)
@@ -108,7 +104,6 @@ impl Clone for Handle {
 }
 
 impl Drop for Handle {
-    #[inline]
     fn drop(&mut self) {
         METER.with(|meter| meter.held.set(meter.held.get().saturating_sub(1)));
     }

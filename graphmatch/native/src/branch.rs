@@ -148,7 +148,6 @@ impl Comparison {
     }
 
     /// Returns the comparison of a stored number.
-    #[inline]
     pub fn of_code(code: u16) -> Option<Self> {
         Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
     }

@@ -4,8 +4,8 @@ use crate::algebra::{Part, visit_query};
 use crate::attribute_names::is_quantity;
 use crate::dictionary::Kind;
 use crate::engine::{Engine, SubscribeError};
+use crate::fault::Fault;
 use crate::parameterize::ParameterizedQuery;
-use crate::query_error::QueryError;
 use crate::writer::filled;
 use hashbrown::HashMap;
 use oxiri::Iri;
@@ -42,8 +42,8 @@ impl<'a> Texts<'a> {
 /// The values of one parameter or attribute in all rows.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
-    /// Terms in N-Triples syntax.
-    Terms(Texts<'a>),
+    /// Texts, and whether these are IRIs. Those of parameters are terms in N-Triples syntax.
+    Texts(Texts<'a>, bool),
     /// `xsd:integer`s.
     Integers(&'a [i64]),
     /// Floating-point numbers with the digits that Python writes. NaN, infinity and numbers with an
@@ -57,7 +57,7 @@ impl<'a> Values<'a> {
     /// The canonical N-Triples text of a row's term; `None` if the row has none.
     pub(crate) fn term(&self, row: usize) -> Option<Cow<'a, str>> {
         Some(match *self {
-            Self::Terms(texts) => {
+            Self::Texts(texts, _) => {
                 let text = texts.get(row)?;
                 let iri = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
                 if iri.is_some_and(|iri| Iri::parse(iri).is_ok()) {
@@ -122,7 +122,7 @@ struct BatchTemplate {
 }
 
 /// Puts constants in the place of parameters, which are no longer projected.
-fn replace(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), QueryError> {
+fn replace(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<(), Fault> {
     let number = |variable: &Variable| parameters.iter().position(|one| one == variable.as_str());
     let (mut is_met, mut misplaced) = (vec![false; parameters.len()], None);
     let is_describe = matches!(query, Query::Describe { .. });
@@ -156,11 +156,11 @@ fn replace(query: &mut Query, parameters: &[String], places: &[Term]) -> Result<
         let what =
             format!("the parameter ?{} is where a constant is not allowed", parameters[number]);
         let remedy = "Use it in triple patterns and expressions; a property is an IRI.";
-        return Err(QueryError::new(what, remedy));
+        return Err(Fault::new(what, remedy));
     }
     if let Some(number) = is_met.iter().position(|is_met| !is_met) {
         let what = format!("the parameter ?{} is not in the query", parameters[number]);
-        return Err(QueryError::new(what, "Use it there, or leave it out."));
+        return Err(Fault::new(what, "Use it there, or leave it out."));
     }
     Ok(())
 }
@@ -173,7 +173,7 @@ impl Engine {
         query: &str,
         parameters: &[String],
         are_iris: &[bool],
-    ) -> Result<ParameterizedQuery, QueryError> {
+    ) -> Result<ParameterizedQuery, Fault> {
         let place = |(number, is_iri): (usize, &bool)| -> Term {
             let name = format!("{PARAMETER}{number}");
             match is_iri {
@@ -208,7 +208,7 @@ impl Engine {
     fn subscribe_row(
         &mut self,
         batch: &SubscriptionBatch,
-        templates: &mut HashMap<Vec<bool>, Result<BatchTemplate, QueryError>>,
+        templates: &mut HashMap<Vec<bool>, Result<BatchTemplate, Fault>>,
         row: usize,
     ) -> Result<(), SubscribeError> {
         let name = batch.names.get(row).unwrap_or_default();
@@ -219,7 +219,7 @@ impl Engine {
                 |term: &Cow<str>| matches!(Kind::of(term.as_bytes()), Kind::Iri | Kind::Literal);
             terms.push(column.term(row).filter(is_constant).ok_or_else(|| {
                 let what = format!("?{parameter} has no IRI or literal in this row");
-                QueryError::new(what, "Write terms in N-Triples syntax, or numbers.")
+                Fault::new(what, "Write terms in N-Triples syntax, or numbers.")
             })?);
         }
         let are_iris: Vec<bool> =
@@ -252,7 +252,7 @@ impl Engine {
         &mut self,
         batch: &SubscriptionBatch,
         are_iris: &[bool],
-    ) -> Result<BatchTemplate, QueryError> {
+    ) -> Result<BatchTemplate, Fault> {
         let query = self.parameterized(batch.query, batch.parameters, are_iris)?;
         let (number, constants) = self.template((query, None))?;
         let parameter = |text: &str| {

@@ -14,6 +14,7 @@
 
 use crate::algebra::{Part, either, parts, visit};
 use crate::branch::GM;
+use crate::push_new;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression as Path};
@@ -27,33 +28,23 @@ pub(crate) const ITSELF: &str = ">itself";
 /// Returns the variables in the scope of a pattern, in order of first occurrence.
 pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     let mut found = Vec::new();
-    pattern.on_in_scope_variable(|variable| {
-        if !found.contains(variable) {
-            found.push(variable.clone());
-        }
-    });
+    pattern.on_in_scope_variable(|variable| push_new(&mut found, variable.clone()));
     found
 }
 
 /// Makes variables that a query does not have.
 pub(crate) struct Fresh {
-    prefix: &'static str,
-    count: u32,
+    /// [`HIDDEN`] or [`WRITTEN`].
+    pub(crate) prefix: &'static str,
+    pub(crate) count: u32,
 }
 
-/// Uses names that no query can write.
-impl Default for Fresh {
-    fn default() -> Self {
-        Self { prefix: ">", count: 0 }
-    }
-}
+/// Begins names that no query can write.
+pub(crate) const HIDDEN: &str = ">";
+/// Begins names that are valid in SPARQL but unlikely in a query.
+pub(crate) const WRITTEN: &str = "_graphmatch_";
 
 impl Fresh {
-    /// Uses names that are valid in SPARQL but unlikely in a query.
-    pub(crate) fn written() -> Self {
-        Self { prefix: "_graphmatch_", count: 0 }
-    }
-
     pub(crate) fn variable(&mut self) -> Variable {
         self.count += 1;
         Variable::new_unchecked(format!("{}{}", self.prefix, self.count))
@@ -68,9 +59,7 @@ impl Fresh {
     /// stores does not need this.
     fn any_number(&self, step: &Path) -> Path {
         let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
-        if self.prefix != Self::default().prefix
-            || ![GM, "slot:"].iter().any(|one| text.contains(one))
-        {
+        if self.prefix != HIDDEN || ![GM, "slot:"].iter().any(|one| text.contains(one)) {
             return any_number;
         }
         let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));
@@ -93,11 +82,7 @@ pub(crate) fn name_blank_nodes(pattern: &mut GraphPattern, fresh: &mut Fresh) {
 
 /// Collects the edges of a pattern: each is a triple pattern or a property path.
 fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
-    let mut add = |edge: GraphPattern| {
-        if !found.contains(&edge) {
-            found.push(edge);
-        }
-    };
+    let mut add = |edge: GraphPattern| push_new(found, edge);
     match pattern {
         GraphPattern::Bgp { patterns } => {
             let edge =
@@ -105,7 +90,7 @@ fn edges(pattern: &GraphPattern, found: &mut Vec<GraphPattern>) {
             patterns.iter().map(edge).for_each(add);
         }
         GraphPattern::Path { .. } => add(pattern.clone()),
-        other => parts(other).into_iter().flatten().for_each(|part| edges(part, found)),
+        other => parts(other).into_iter().for_each(|part| edges(part, found)),
     }
 }
 

@@ -8,13 +8,13 @@
 //! integers and decimals, which are encoded in their ids ([`inline`]) and need no memory.
 
 use crate::arena::Arena;
-use crate::interner::{self, Interner};
+use crate::interner::Interner;
+pub use crate::interner::hash;
+use crate::lexical::read_term;
 use hashbrown::HashTable;
 use oxrdf::Term;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::hash::BuildHasher;
-use std::str::FromStr;
 
 /// The id of a term. Ids below [`INLINE`] are in the dictionary, those below [`LOCAL`] are numbers,
 /// and all others are local to one publication.
@@ -40,19 +40,16 @@ pub mod inline {
     const DECIMAL: &[u8] = b"\"^^<http://www.w3.org/2001/XMLSchema#decimal>";
 
     /// Whether an id is an inline number.
-    #[inline]
     pub fn is_inline(id: Id) -> bool {
         (INLINE..LOCAL).contains(&id)
     }
 
     /// The digits of an inline number as an integer, and how many of them are after the point.
-    #[inline]
     pub fn number(id: Id) -> Option<(i64, u32)> {
         is_inline(id).then(|| ((id & ((1 << 28) - 1)) as i64 - HALF, (id >> 28) & 3))
     }
 
     /// The order of two inline numbers.
-    #[inline]
     pub fn order(one: Id, other: Id) -> Option<Ordering> {
         let ((one, places), (other, others)) = (number(one)?, number(other)?);
         if places == others {
@@ -63,20 +60,17 @@ pub mod inline {
     }
 
     /// The id of a number by its digits and how many are after the point, if there is one.
-    #[inline]
     pub fn checked(digits: i64, places: u32) -> Option<Id> {
         (-HALF..HALF).contains(&digits).then(|| of(digits, places))
     }
 
     /// The id of a short number by its digits and how many of them are after the point.
-    #[inline]
     pub fn of(digits: i64, places: u32) -> Id {
         INLINE | places << 28 | (digits + HALF) as Id
     }
 
     /// The id of a literal by its key, if it can be inlined: a short number without a plus sign and
     /// without leading zeros.
-    #[inline]
     pub fn id(text: &[u8]) -> Option<Id> {
         let text = text.strip_prefix(b"\"")?;
         let (text, is_decimal) = match text.strip_suffix(INTEGER) {
@@ -121,12 +115,6 @@ pub mod inline {
     }
 }
 
-/// The hash of a key, which is random per process and the same in every dictionary.
-#[inline]
-pub fn hash(text: &[u8]) -> u64 {
-    interner::hasher().hash_one(text)
-}
-
 /// The terms of subscriptions and of the ontology.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Dictionary {
@@ -138,13 +126,11 @@ pub struct Dictionary {
 
 impl Dictionary {
     /// The id of a term, if it is in the dictionary.
-    #[inline]
     pub fn get(&self, text: &[u8]) -> Option<Id> {
         self.get_hashed(text, hash(text))
     }
 
     /// The id of a term whose hash is known, if it is in the dictionary.
-    #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         inline::id(text).or_else(|| self.terms.find_hashed(text, hash))
     }
@@ -186,7 +172,6 @@ impl Dictionary {
     }
 
     /// The key of a term of the dictionary or of an inline number.
-    #[inline]
     pub fn text(&self, id: Id) -> Cow<'_, [u8]> {
         if id < INLINE { Cow::Borrowed(self.terms.get(id)) } else { Cow::Owned(inline::text(id)) }
     }
@@ -201,9 +186,12 @@ pub struct LocalTerms {
 
 impl LocalTerms {
     /// The id of a term whose hash is known; a new term is added.
-    #[inline]
     pub fn intern_hashed(&mut self, text: &[u8], hash: u64) -> Id {
-        self.get_hashed(text, hash).unwrap_or_else(|| self.add(text, hash))
+        self.get_hashed(text, hash).unwrap_or_else(|| {
+            let number = self.texts.insert(text).expect("texts of 4 GB");
+            self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
+            LOCAL + number
+        })
     }
 
     /// The id of a term: that of a dictionary, or a local one.
@@ -213,7 +201,6 @@ impl LocalTerms {
     }
 
     /// The id of a term whose hash is known, if it was added.
-    #[inline]
     pub fn get_hashed(&self, text: &[u8], hash: u64) -> Option<Id> {
         let found = self.table.find(hash, |&(number, _)| self.texts.get(number) == text);
         found.map(|&(number, _)| LOCAL + number)
@@ -232,14 +219,7 @@ impl LocalTerms {
         ids
     }
 
-    fn add(&mut self, text: &[u8], hash: u64) -> Id {
-        let number = self.texts.insert(text).expect("texts of 4 GB");
-        self.table.insert_unique(hash, (number, hash), |&(_, hash)| hash);
-        LOCAL + number
-    }
-
     /// The key of one of these terms.
-    #[inline]
     pub fn text(&self, id: Id) -> &[u8] {
         self.texts.get(id - LOCAL)
     }
@@ -266,8 +246,7 @@ fn has_blank(text: &[u8]) -> bool {
     match Kind::of(text) {
         Kind::Blank => true,
         Kind::Triple => {
-            let mut term =
-                std::str::from_utf8(text).ok().and_then(|text| Term::from_str(text).ok());
+            let mut term = std::str::from_utf8(text).ok().and_then(read_term);
             while let Some(Term::Triple(triple)) = term {
                 let is_blank = triple.subject.is_blank_node();
                 term = Some(triple.object).filter(|_| !is_blank);
@@ -289,7 +268,6 @@ pub struct Terms<'a> {
 
 impl<'a> Terms<'a> {
     /// The key of a term.
-    #[inline]
     pub fn text(&self, id: Id) -> Cow<'a, [u8]> {
         if id < LOCAL { self.dictionary.text(id) } else { Cow::Borrowed(self.local.text(id)) }
     }
@@ -302,7 +280,6 @@ impl<'a> Terms<'a> {
     }
 
     /// The kind of a term.
-    #[inline]
     pub fn kind(&self, id: Id) -> Kind {
         if inline::is_inline(id) { Kind::Literal } else { Kind::of(&self.text(id)) }
     }
@@ -323,7 +300,6 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of a term by its key.
-    #[inline]
     pub fn of(text: &[u8]) -> Self {
         match text {
             [b'"', ..] => Self::Literal,

@@ -10,7 +10,7 @@ use crate::branch::{Branch, Node, Pattern};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LocalTerms, Terms, inline};
 use crate::evaluate::{Answer, EvaluationError, Prepared};
-use crate::functions::Moment;
+use crate::fault::Fault;
 use crate::history::{FormerSubscription, History};
 use crate::index::Index;
 use crate::lexical::read_term;
@@ -19,12 +19,12 @@ use crate::matching::{Context, Needs, PYTHON, Progress, Worker};
 use crate::ontology::build::OntologyInput;
 use crate::ontology::{ITEM, Ontology, UNITS};
 use crate::operator_index::OperatorConstants;
-use crate::operators::{CallContext, CallRequests, CallResults, Operators};
+use crate::operators::{CallContext, CallRequests};
 use crate::parameterize::Parameterizer;
 use crate::plan::MAX_PATTERNS;
 use crate::postings::{Counters, NO_OWNER};
+use crate::push_new;
 use crate::query::{FilledTemplate, ParsedQuery, Template};
-use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::{
     DELTA_CHECK, EXACT, Entry, Flags, IN_ROW, LONGEST_NAME, Number, RowId, SUSPENDED,
@@ -55,9 +55,7 @@ const MIN_PARSED_TOGETHER: usize = 16;
 
 /// The parts of an engine that a snapshot holds, as [`Engine::saved`] gives them.
 pub type Saved = (
-    Dictionary,
-    Ontology,
-    Templates,
+    (Dictionary, Ontology, Templates),
     (Index, Vec<u8>),
     Vec<((Id, Id), u32)>,
     HashMap<Box<[u8]>, Id>,
@@ -70,20 +68,20 @@ pub enum SubscribeError {
     /// Another subscription has this id.
     Duplicate,
     /// It cannot be a subscription.
-    Query(QueryError),
+    Query(Fault),
     /// Units or names of classes in it have to be found first, by Python. The query, if Python does
     /// not have it.
     Python(String),
 }
 
-impl From<QueryError> for SubscribeError {
-    fn from(error: QueryError) -> Self {
+impl From<Fault> for SubscribeError {
+    fn from(error: Fault) -> Self {
         Self::Query(error)
     }
 }
 
-fn full(what: &str) -> QueryError {
-    QueryError::new(format!("there is no room for more {what}"), "Unsubscribe some.")
+fn full(what: &str) -> Fault {
+    Fault::new(format!("there is no room for more {what}"), "Unsubscribe some.")
 }
 
 /// How a subscription is indexed.
@@ -103,12 +101,6 @@ impl IndexPlan {
     fn add(&mut self, number: Option<usize>, entry: Branch) {
         if !self.entries.iter().any(|(_, one)| *one == entry) {
             self.entries.push((number, entry));
-        }
-    }
-
-    fn add_residual(&mut self, reason: &'static str) {
-        if !self.residual.iter().any(|one| one == reason) {
-            self.residual.push(reason.into());
         }
     }
 }
@@ -204,7 +196,7 @@ impl Engine {
             templates: Templates::default(),
             subscriptions: Subscriptions::default(),
             index: Index::default(),
-            limits: Limits::default(),
+            limits: parameterizer.limits,
             is_interrupted: || false,
             operator_constants,
             annotator: None,
@@ -221,21 +213,14 @@ impl Engine {
         let demand: Vec<((Id, Id), u32)> = self.demand.counted().collect();
         let index = (&self.index, self.index.table_rows());
         let subscriptions = (&self.subscriptions, &self.unindexed);
-        (
-            &self.dictionary,
-            &*self.ontology,
-            &self.templates,
-            index,
-            demand,
-            &self.concepts,
-            subscriptions,
-        )
+        let terms = (&self.dictionary, &*self.ontology, &self.templates);
+        (terms, index, demand, &self.concepts, subscriptions)
     }
 
     /// Makes an engine of the parts that a snapshot holds; `None` if they do not fit together.
     pub fn restored(parameterizer: Parameterizer, saved: Saved) -> Option<Self> {
         let mut engine = Self::new(parameterizer);
-        let (dictionary, ontology, templates, index, pairs, concepts, subscriptions) = saved;
+        let ((dictionary, ontology, templates), index, pairs, concepts, subscriptions) = saved;
         (engine.dictionary, engine.ontology) = (dictionary, Arc::new(ontology));
         (engine.templates, engine.concepts) = (templates, concepts);
         (engine.subscriptions, engine.unindexed) = subscriptions;
@@ -251,24 +236,13 @@ impl Engine {
         engine.operator_constants = OperatorConstants::new(operators, dictionary);
         if operators.0.iter().any(|operator| operator.is_indexed) {
             for number in engine.subscriptions.numbers() {
-                let record = engine.subscriptions.get(number);
-                if engine.templates.get(record.template)?.calls() {
-                    for &row in record.rows {
-                        engine.operator_constants.count(
-                            &engine.index.branch(row),
-                            true,
-                            dictionary,
-                        );
-                    }
+                for &row in engine.subscriptions.get(number).rows {
+                    let branch = engine.index.branch(row);
+                    engine.operator_constants.count(&branch, true, dictionary);
                 }
             }
         }
         Some(engine)
-    }
-
-    /// The operators that queries may call.
-    pub fn operators(&self) -> &Operators {
-        &self.parameterizer.operators
     }
 
     /// The time and memory for a publication of so many triples. `left` is the time that earlier
@@ -286,12 +260,12 @@ impl Engine {
     // -- subscribing --------------------------------------------------------------------------
 
     /// Parses a text, and analyses it if its template is new.
-    pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, Fault> {
         Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
     }
 
     /// Parses texts in several threads.
-    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, QueryError>> {
+    pub(crate) fn parse_all(&self, texts: &[String]) -> Vec<Result<ParsedQuery, Fault>> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let size = texts.len().div_ceil(threads).max(MIN_PARSED_TOGETHER);
         let parse = |part: &[String]| part.iter().map(|text| self.parse(text)).collect::<Vec<_>>();
@@ -312,7 +286,7 @@ impl Engine {
     pub(crate) fn template(
         &mut self,
         (query, template): ParsedQuery,
-    ) -> Result<(u32, Vec<String>), QueryError> {
+    ) -> Result<(u32, Vec<String>), Fault> {
         let number = match (self.templates.find(&query.text), template) {
             (Some(number), _) => Some(number),
             (None, Some(template)) => self.templates.add(&template),
@@ -320,7 +294,7 @@ impl Engine {
         };
         let number = number.ok_or_else(|| full("templates"))?;
         let mut constants = query.constants;
-        if let Some(template) = self.templates.remember(number) {
+        if let Some(template) = self.templates.get(number) {
             constants.extend(template.operators());
         }
         Ok((number, constants))
@@ -333,7 +307,7 @@ impl Engine {
         }
         if name.len() > LONGEST_NAME {
             let what = "its id is longer than 65,535 bytes";
-            return Err(QueryError::new(what, "Give it a shorter id.").into());
+            return Err(Fault::new(what, "Give it a shorter id.").into());
         }
         Ok(())
     }
@@ -344,7 +318,7 @@ impl Engine {
     pub fn subscribe(
         &mut self,
         name: &str,
-        parsed: Result<ParsedQuery, QueryError>,
+        parsed: Result<ParsedQuery, Fault>,
         rewritten: Option<&[String]>,
         replaced: Option<Number>,
     ) -> Result<Number, SubscribeError> {
@@ -526,7 +500,7 @@ impl Engine {
             let count = own.len();
             own.retain(|pattern| !self.ontology.has_match(pattern.map(key)));
             if own.len() < count {
-                plan.add_residual("a pattern that the ontology may match");
+                push_new(&mut plan.residual, "a pattern that the ontology may match".into());
             }
             if own.is_empty() {
                 plan.flags |= DELTA_CHECK;
@@ -540,12 +514,15 @@ impl Engine {
                     .into_iter()
                     .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
                 if !open.is_empty() {
-                    plan.add_residual("an operator on a term that the ontology may contain");
+                    push_new(
+                        &mut plan.residual,
+                        "an operator on a term that the ontology may contain".into(),
+                    );
                 }
                 let mut patterns = [own, bound].concat();
                 if patterns.len() > MAX_PATTERNS {
                     patterns.truncate(MAX_PATTERNS);
-                    plan.add_residual("more patterns than the index supports");
+                    push_new(&mut plan.residual, "more patterns than the index supports".into());
                 }
                 plan.add(
                     Some(number),
@@ -615,7 +592,6 @@ impl Engine {
     /// Takes a subscription out of the index and the demand. Returns its constants.
     fn unindex(&mut self, number: Number) -> Vec<Id> {
         let template = self.subscriptions.get(number).template;
-        self.templates.remember(template);
         let [constants, rewritten] = self.constants(number);
         let record = self.subscriptions.get(number);
         let (rows, suspended) = (record.rows.to_vec(), record.is(SUSPENDED));
@@ -655,8 +631,8 @@ impl Engine {
     }
 
     /// The query of a subscription, rewritten for evaluation.
-    fn prepared(&self, number: Number) -> Result<Prepared, QueryError> {
-        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
+    fn prepared(&self, number: Number) -> Result<Prepared, Fault> {
+        let missing = || Fault::new("its template is missing", "Subscribe it again.");
         let record = self.subscriptions.get(number);
         let (template, delta_check) = (record.template, record.is(DELTA_CHECK));
         let cache = &self.prepared[usize::from(delta_check)];
@@ -675,7 +651,6 @@ impl Engine {
         &self,
         worker: &mut Worker,
         progress: &mut Progress,
-        now: Moment,
     ) -> Result<MatchResult, Needs> {
         let context = self.context();
         worker.budget = self.budget(worker.publication.triples.len(), progress.left);
@@ -683,7 +658,7 @@ impl Engine {
         if steps & ITEM != 0
             && let Some(annotator) = &self.annotator
         {
-            worker.annotate(&self.dictionary, annotator, progress);
+            worker.annotate(context, annotator, progress);
             steps = worker.steps(context, progress.shown, progress.done);
         }
         let Progress { stated, shown, done, .. } = *progress;
@@ -702,16 +677,11 @@ impl Engine {
         Ok(MatchResult {
             is_truncated,
             contradictions,
-            ..self.evaluate_candidates(worker, now, &progress.results)
+            ..self.evaluate_candidates(worker, progress)
         })
     }
 
-    fn evaluate_candidates(
-        &self,
-        worker: &mut Worker,
-        now: Moment,
-        results: &Arc<CallResults>,
-    ) -> MatchResult {
+    fn evaluate_candidates(&self, worker: &mut Worker, progress: &Progress) -> MatchResult {
         let context = self.context();
         let mut matched = MatchResult::default();
         // Sorts subscriptions in the order of subscribing.
@@ -732,14 +702,14 @@ impl Engine {
         for number in candidates {
             let record = self.subscriptions.get(number);
             let template = self.templates.get(record.template);
-            let has_calls = template.as_ref().is_some_and(|template| template.calls());
+            let has_calls = template.as_ref().is_some_and(|template| template.calls);
             let answer = on_stack(template.is_some_and(|template| template.is_deep), || {
                 let worker = &mut *worker;
                 if has_calls {
-                    return self.evaluate_calling(worker, number, now, results, &mut matched);
+                    return self.evaluate_calling(worker, number, progress, &mut matched);
                 }
                 matched.evaluated += 1;
-                worker.evaluate(context, &self.prepared(number)?, now, self.limits)
+                worker.evaluate(context, &self.prepared(number)?, progress.now)
             });
             match answer {
                 Ok(Some(answer)) => {
@@ -775,7 +745,7 @@ impl Engine {
                 is_certain
             });
         }
-        matched.counters = Index::counters(&worker.rows);
+        matched.counters = worker.rows.patterns.counters;
         matched
     }
 
@@ -797,7 +767,7 @@ impl Engine {
         for number in self.subscriptions.in_order() {
             let record = self.subscriptions.get(number);
             let (is_suspended, template) = (record.is(SUSPENDED), record.template);
-            let Some(kept) = self.templates.remember(template) else { continue };
+            let Some(kept) = self.templates.get(template) else { continue };
             let [constants, rewritten] = self.constants(number);
             let has_new_root = |&id: &Id| names.contains(&key(id, &self.dictionary));
             let mut is_affected = everything || is_suspended || constants.iter().any(has_new_root);
@@ -920,7 +890,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_subscriptions_that_went() {
-        let mut engine = Engine::new(Parameterizer::new([], Limits::default()).unwrap());
+        let mut engine = Engine::new(Parameterizer::new(&[], Limits::usual(), vec![]).unwrap());
         let kept = subscribe(&mut engine, "kept", &text(0, 77));
         let sizes = |engine: &Engine| {
             let demand = engine.demand.counted().count();

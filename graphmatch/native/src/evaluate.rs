@@ -14,22 +14,22 @@ use crate::algebra::{
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
-use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
+use crate::delta::{self, Fresh, HIDDEN, ITSELF, PUBLICATION, WRITTEN};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
+use crate::fault::Fault;
 use crate::functions::{self, Expressions, Function, Moment};
 use crate::graph::Graph;
-use crate::lexical::{PRIVATE, read_term, write_term};
+use crate::lexical::{PRIVATE, read_term, text_of, write_term};
 use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
-use crate::query_error::QueryError;
-use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, marked_term, substitute_rewritten};
+use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, each_literal, marked, substitute_rewritten};
 use crate::writer::written;
 use hashbrown::HashMap;
 use oxrdf::{NamedNode, Term, Triple, Variable};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
-    QueryableDataset,
+    QuerySolution, QueryableDataset,
 };
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
@@ -68,21 +68,21 @@ impl From<QueryEvaluationError> for EvaluationError {
     }
 }
 
-impl From<QueryError> for EvaluationError {
-    fn from(error: QueryError) -> Self {
+impl From<Fault> for EvaluationError {
+    fn from(error: Fault) -> Self {
         Self(error.what)
     }
 }
 
-/// The result of a query.
+/// The result of a query, with terms as canonical N-Triples texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The projected variables of SELECT.
     pub variables: Vec<String>,
-    /// A value per variable for each solution of SELECT; one empty row for ASK.
-    pub solutions: Vec<Vec<Option<Term>>>,
+    /// A term per variable for each solution of SELECT; one empty row for ASK.
+    pub solutions: Vec<Vec<Option<String>>>,
     /// The graph of CONSTRUCT or DESCRIBE; `None` for the other forms.
-    pub graph: Option<Vec<Triple>>,
+    pub graph: Option<Vec<[String; 3]>>,
 }
 
 impl Answer {
@@ -110,9 +110,9 @@ impl Prepared {
     ///
     /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(query: Query, delta_check: bool, calls: CallContext) -> Self {
-        let mut fresh = Fresh::default();
+        let mut fresh = Fresh { prefix: HIDDEN, count: 0 };
         let mut queries = with_conditions(query, delta_check, &mut fresh);
-        let (mut rewriter, mut is_wide) = (Rewriter::new(fresh), false);
+        let (mut rewriter, mut is_wide) = (Rewriter { fresh, functions: Vec::new() }, false);
         let mut variables = HashSet::new();
         for query in &mut queries {
             let mut parts = 0;
@@ -158,9 +158,9 @@ impl Prepared {
         if let Query::Select { pattern, .. } = &mut query
             && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
         {
-            variables.push(Variable::new_unchecked("_graphmatch_"));
+            variables.push(Variable::new_unchecked(WRITTEN));
         }
-        let mut fresh = Fresh::written();
+        let mut fresh = Fresh { prefix: WRITTEN, count: 0 };
         let queries = with_conditions(query, true, &mut fresh);
         let name = format!("<{PUBLICATION}>");
         let text = |query| written(query).replace(&name, &graph.to_string());
@@ -251,13 +251,17 @@ impl Evaluation<'_> {
                 QueryResults::Solutions(rows) => {
                     let variables = rows.variables().iter().map(|v| v.as_str().to_owned());
                     let variables: Vec<String> = variables.collect();
-                    let rows = rows.map(|row| row.map(|row| row.values().to_vec()));
-                    let solutions = collected(rows, most(variables.len().max(1)))?;
+                    let text = |term: &Option<Term>| term.as_ref().map(text_of);
+                    let texts = |row: QuerySolution| row.values().iter().map(text).collect();
+                    let solutions = collected(rows, most(variables.len().max(1)), texts)?;
                     let answer = Answer { variables, solutions, graph: None };
                     Ok((!answer.solutions.is_empty()).then_some(answer))
                 }
                 QueryResults::Graph(triples) => {
-                    let graph = Some(collected(triples, most(3))?);
+                    let texts = |Triple { subject, predicate, object }| {
+                        [subject.into(), predicate.into(), object].map(|term| text_of(&term))
+                    };
+                    let graph = Some(collected(triples, most(3), texts)?);
                     Ok(Some(Answer { graph, ..Answer::default() }))
                 }
             }
@@ -308,16 +312,17 @@ impl Evaluation<'_> {
     }
 }
 
-fn collected<T>(
+fn collected<T, U>(
     items: impl Iterator<Item = Result<T, QueryEvaluationError>>,
     limit: usize,
-) -> Result<Vec<T>, EvaluationError> {
+    change: impl Fn(T) -> U,
+) -> Result<Vec<U>, EvaluationError> {
     let mut found = Vec::new();
     for item in items {
         if found.len() == limit {
             return Err(EvaluationError::many(limit));
         }
-        found.push(item?);
+        found.push(change(item?));
     }
     Ok(found)
 }
@@ -482,10 +487,6 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
         std::iter::once(Ok(Handle::new(self.graph)))
     }
 
-    fn contains_internal_graph_name(&self, graph_name: &Handle) -> Result<bool, io::Error> {
-        Ok(self.graph == graph_name.id())
-    }
-
     fn internalize_term(&self, term: Term) -> Result<Handle, io::Error> {
         Ok(Handle::new(match &term {
             Term::NamedNode(name) if name.as_str().starts_with(PRIVATE) => self.private(name),
@@ -498,7 +499,7 @@ impl<'a> QueryableDataset<'a> for Data<'a> {
     }
 
     fn externalize_expression_term(&self, term: Handle) -> Result<ExpressionTerm, io::Error> {
-        Ok(marked_term(self.term(term.id())?).into())
+        Ok(each_literal(self.term(term.id())?, marked).into())
     }
 }
 

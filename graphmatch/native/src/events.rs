@@ -7,7 +7,7 @@
 //! A value costs some ten nanoseconds and no Python object.
 
 use crate::attribute_names::{ATTRIBUTE, ATTRIBUTE_STEPS};
-use crate::bulk::{Texts, Values};
+use crate::bulk::Values;
 use crate::lexical::write_quoted;
 use oxiri::Iri;
 use pyo3::prelude::*;
@@ -30,11 +30,6 @@ impl Statements {
     /// The number of triples.
     pub fn len(&self) -> usize {
         self.ends.len() / 3
-    }
-
-    /// Whether there are no triples.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Adds a term.
@@ -81,7 +76,7 @@ impl Statements {
                 return Ok(false);
             }
         }
-        Ok(!self.is_empty())
+        Ok(self.len() > 0)
     }
 
     /// Adds a string, a number or the IRI of an object `{"iri": …}`; returns false for others.
@@ -151,24 +146,16 @@ impl Statements {
             self.push(&subject);
             self.push(attribute.property.as_bytes());
             let is_read = match &attribute.values {
-                Cells::Texts(texts, false) => self.push_text(texts.get(row).unwrap_or_default()),
-                Cells::Texts(texts, true) => self.push_name(texts.get(row).unwrap_or_default()),
-                Cells::Values(numbers) => self.push_number(numbers, row),
+                Values::Texts(texts, false) => self.push_text(texts.get(row).unwrap_or_default()),
+                Values::Texts(texts, true) => self.push_name(texts.get(row).unwrap_or_default()),
+                numbers => self.push_number(numbers, row),
             };
             if !is_read {
                 return false;
             }
         }
-        !self.is_empty()
+        self.len() > 0
     }
-}
-
-/// The values of an attribute by row.
-pub enum Cells<'a> {
-    /// Numbers, or terms.
-    Values(Values<'a>),
-    /// Strings, and whether these are IRIs.
-    Texts(Texts<'a>, bool),
 }
 
 /// A column of events.
@@ -176,7 +163,7 @@ pub struct Attribute<'a> {
     /// The property in N-Triples.
     pub property: &'a str,
     /// The values of the rows.
-    pub values: Cells<'a>,
+    pub values: Values<'a>,
     /// Whether each row has a value; by default all have.
     pub valid: Option<&'a [bool]>,
 }

@@ -39,27 +39,15 @@ impl Memo {
 /// Evaluates filters of one publication's terms.
 #[derive(Clone, Copy)]
 pub struct FilterEvaluator<'a> {
-    terms: Terms<'a>,
-    memo: &'a RefCell<Memo>,
+    /// The publication's terms.
+    pub terms: Terms<'a>,
+    /// The cache for them, empty at first.
+    pub memo: &'a RefCell<Memo>,
     /// Whether a term has a relation to a concept.
-    isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
+    pub isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
 }
 
 impl<'a> FilterEvaluator<'a> {
-    /// An evaluator for a publication's terms, with an empty memo and the taxonomy operators.
-    pub fn new(
-        terms: Terms<'a>,
-        memo: &'a RefCell<Memo>,
-        isa: &'a dyn Fn(TaxonomyOperator, Id, Id) -> bool,
-    ) -> Self {
-        Self { terms, memo, isa }
-    }
-
-    /// The publication's terms.
-    pub fn terms(&self) -> Terms<'a> {
-        self.terms
-    }
-
     /// Whether a filter is true of a term.
     pub fn holds(&self, filter: &Filter, term: Id) -> bool {
         self.holds_with(filter, &|&constant| constant, term)
@@ -358,7 +346,7 @@ mod tests {
             .collect();
         let memo = RefCell::default();
         let terms_of = Terms { dictionary: &dictionary, local: &local };
-        let evaluator = FilterEvaluator::new(terms_of, &memo, &|_, _, _| false);
+        let evaluator = FilterEvaluator { terms: terms_of, memo: &memo, isa: &|_, _, _| false };
         let mut answers = [0, 0];
         for filter in &filters {
             let expression = written(filter, &dictionary);

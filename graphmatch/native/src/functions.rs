@@ -9,8 +9,9 @@
 use crate::bounded;
 use crate::branch::Variants;
 use crate::branch::{Comparison, GM};
+use crate::regex::with_flags;
 use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, NOW, REGEX, REPLACE, VALUE};
-use crate::rewrite::{unmarked, unmarked_term};
+use crate::rewrite::{each_literal, unmarked};
 use crate::values::{Value, compare};
 use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
@@ -42,7 +43,7 @@ pub(crate) fn by_name(name: &str, known: &Arc<Expressions>, now: Moment) -> Opti
             let now = time_of(now);
             return Some(Box::new(move |_| now.clone()));
         }
-        VALUE => |terms| terms.last().cloned().map(unmarked_term),
+        VALUE => |terms| terms.last().map(|term| each_literal(term.clone(), unmarked)),
         DATATYPE => |terms| match terms.last()? {
             Term::Literal(literal) => {
                 Some(unmarked(literal.clone()).datatype().into_owned().into())
@@ -160,18 +161,5 @@ fn compiled(text: &str, flags: &str) -> Option<Regex> {
     if text.len() > EXPRESSION {
         return None; // The parser would need a hundred times its memory.
     }
-    let quoted = flags.contains('q').then(|| ::regex::escape(text));
-    let mut builder = RegexBuilder::new(quoted.as_deref().unwrap_or(text));
-    builder.size_limit(EXPRESSION);
-    for flag in flags.chars() {
-        match flag {
-            's' => builder.dot_matches_new_line(true),
-            'm' => builder.multi_line(true),
-            'i' => builder.case_insensitive(true),
-            'x' => builder.ignore_whitespace(true),
-            'q' => &mut builder,
-            _ => return None,
-        };
-    }
-    builder.build().ok()
+    RegexBuilder::new(&with_flags(text, flags)?).size_limit(EXPRESSION).build().ok()
 }

@@ -26,6 +26,9 @@ pub struct FormerSubscription {
     pub branches: Vec<Branch>,
 }
 
+/// Former states by the numbers of subscriptions.
+pub type Former<'a> = HashMap<Number, &'a FormerSubscription>;
+
 /// The changes since the oldest report that is alive.
 #[derive(Default)]
 pub struct History {
@@ -55,11 +58,7 @@ impl History {
 
     /// The former states of those subscriptions that have changed since a moment; `None` if these are
     /// no longer kept.
-    pub fn former(
-        &self,
-        moment: u64,
-        numbers: &[Number],
-    ) -> Option<HashMap<Number, &FormerSubscription>> {
+    pub fn former(&self, moment: u64, numbers: &[Number]) -> Option<Former<'_>> {
         let since = usize::try_from(*self.now - moment).ok()?;
         let begin = self.changes.len().checked_sub(since)?;
         let mut found = HashMap::new();

@@ -11,12 +11,13 @@ use crate::dictionary::{ANY, Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::lexical::LiteralParts;
-use crate::postings::{self, Counters, NO_OWNER, Placement, PostingIndex};
+use crate::postings::{self, NO_OWNER, Placement, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 
 /// Marks the number of a row that is in a predicate table.
 const TABLE: RowId = 1 << 30;
@@ -43,7 +44,8 @@ pub struct Scratch {
 /// The index of all rows.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Index {
-    patterns: PostingIndex,
+    /// The rows that are not in tables.
+    pub patterns: PostingIndex,
     #[serde(skip)]
     tables: Tables,
     #[serde(skip)]
@@ -55,9 +57,7 @@ pub struct Index {
     #[serde(skip)]
     searched: HashMap<Id, u32>,
     /// Owners of the rows in tables.
-    owners: Vec<Number>,
-    /// Numbers of removed rows of tables, for new rows.
-    free: Vec<u32>,
+    owners: Slab<Number>,
 }
 
 /// A row of the keyword index.
@@ -108,7 +108,7 @@ impl Index {
         moved: &mut Vec<(RowId, RowId)>,
     ) -> Option<RowId> {
         let text = TextRow::of(branch, dictionary);
-        if text.is_none() && self.tables.has_shape_of(branch, dictionary) {
+        if text.is_none() && self.tables.wants(branch, dictionary) {
             return self.add_to_table(branch, dictionary).or_else(|| self.patterns.add(branch));
         }
         let row = self.patterns.add(branch)?;
@@ -117,8 +117,7 @@ impl Index {
             return None;
         }
         let length = self.patterns.posting_list_len(row);
-        let is_wanted = || text.is_none() && self.tables.wants(branch, dictionary);
-        if length < LONG_LIST && !is_wanted() {
+        if length < LONG_LIST {
             return Some(row);
         }
         if text.is_some() {
@@ -134,8 +133,7 @@ impl Index {
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
-            let some = if length < LONG_LIST { 0 } else { MAX_NEIGHBOURS };
-            let mut near = self.patterns.neighbours(row, some);
+            let mut near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
             near.extend(self.patterns.alike(row).filter(|&one| one != row));
             self.patterns.remove(row);
             let into = |row| Some((row, self.move_to_table(row, dictionary)?));
@@ -163,20 +161,14 @@ impl Index {
         Some(table)
     }
 
-    fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
-        self.number(|tables, number| tables.add(branch, number, dictionary))
-    }
-
     /// Adds a row without an owner to a table and returns its id.
-    fn number(&mut self, add: impl FnOnce(&mut Tables, u32) -> bool) -> Option<RowId> {
-        let number = self.free.last().copied().unwrap_or(self.owners.len() as u32);
-        if number >= TABLE || !add(&mut self.tables, number) {
-            return None;
+    fn add_to_table(&mut self, branch: &Branch, dictionary: &Dictionary) -> Option<RowId> {
+        let number = self.owners.insert(NO_OWNER);
+        if number < TABLE as usize && self.tables.add(branch, number as u32, dictionary) {
+            return Some(TABLE | number as u32);
         }
-        if self.free.pop().is_none() {
-            self.owners.push(NO_OWNER);
-        }
-        Some(TABLE | number)
+        self.owners.remove(number);
+        None
     }
 
     /// Returns the owner of a row.
@@ -203,10 +195,9 @@ impl Index {
     pub fn remove(&mut self, row: RowId, dictionary: &Dictionary) {
         if row & TABLE != 0 {
             self.tables.remove(row & !TABLE);
-            self.set_owner(row, NO_OWNER);
-            self.free.push(row & !TABLE);
-            if self.tables.is_empty() {
-                (self.free, self.owners) = (Vec::new(), Vec::new());
+            self.owners.remove((row & !TABLE) as usize);
+            if self.owners.is_empty() {
+                self.owners = Slab::new();
             }
             return;
         }
@@ -223,7 +214,7 @@ impl Index {
 
     /// Encodes the rows of tables, one after the other.
     pub fn table_rows(&self) -> Vec<u8> {
-        let branches = (0..self.owners.len() as u32).filter_map(|row| self.tables.branch(row));
+        let branches = self.owners.iter().filter_map(|(row, _)| self.tables.branch(row as u32));
         branches
             .fold(Vec::new(), |rows, branch| postcard::to_extend(&branch, rows).expect("a vector"))
     }
@@ -235,10 +226,9 @@ impl Index {
             let branch = self.patterns.branch(row);
             self.add_text(&branch, TextRow::of(&branch, dictionary)?, row, dictionary);
         }
-        let free: HashSet<u32> = self.free.iter().copied().collect();
-        for row in (0..self.owners.len() as u32).filter(|row| !free.contains(row)) {
+        for (row, _) in &self.owners {
             let (branch, rest): (Branch, _) = postcard::take_from_bytes(table_rows).ok()?;
-            self.tables.add(&branch, row, dictionary).then_some(())?;
+            self.tables.add(&branch, row as u32, dictionary).then_some(())?;
             table_rows = rest;
         }
         Some(())
@@ -258,32 +248,25 @@ impl Index {
         }
     }
 
-    /// Returns the kinds of look-up that the graph of a publication needs.
-    pub fn required_kinds(&self) -> u8 {
-        self.patterns.required_kinds()
-    }
-
     /// Finds the rows that have a solution. `scratch.matches` gets their owners, which may repeat.
     pub fn find(&self, graph: &Graph, evaluator: &FilterEvaluator, scratch: &mut Scratch) {
         scratch.matches.clear();
         let tests = |filter: &Filter, term| evaluator.holds(filter, term);
         self.patterns.find(graph, &tests, &mut scratch.patterns, &mut scratch.matches);
-        if !self.texts.is_empty() {
+        if !self.by_text.is_empty() {
             self.find_texts(graph, evaluator, scratch);
             let Scratch { hits, patterns, matches, .. } = scratch;
             for &row in &*hits {
-                self.patterns.find_row(row, graph, &tests, patterns, matches);
+                self.patterns.check(row, graph, &tests, patterns, matches);
             }
         }
-        if !self.tables.is_empty() {
-            scratch.hits.clear();
-            let (tables, hits) = (&mut scratch.tables, &mut scratch.hits);
-            self.tables.find(&graph.triples, evaluator, tables, hits);
-            let found = hits.len() as u64;
+        if !self.owners.is_empty() {
+            self.tables.find(&graph.triples, evaluator, &mut scratch.tables);
+            let found = scratch.tables.found.len() as u64;
             let counters = &mut scratch.patterns.counters;
             (counters.candidates, counters.matches) =
                 (counters.candidates + found, counters.matches + found);
-            let owners = scratch.hits.iter().map(|&row| self.owners[row as usize]);
+            let owners = scratch.tables.found.iter().map(|&row| self.owners[row as usize]);
             scratch.matches.extend(owners);
         }
     }
@@ -295,7 +278,7 @@ impl Index {
         let is_any = self.searched.contains_key(&ANY);
         let searched = graph.triples.iter().filter(|[_, property, object]| {
             (is_any || self.searched.contains_key(property))
-                && evaluator.terms().kind(*object) != Kind::Blank
+                && evaluator.terms.kind(*object) != Kind::Blank
         });
         objects.clear();
         objects.extend(searched.map(|&[_, property, object]| (object, property)));
@@ -304,7 +287,7 @@ impl Index {
         hits.clear();
         for pairs in objects.chunk_by(|one, other| one.0 == other.0) {
             let term = pairs[0].0;
-            let is_plain = is_plain(&evaluator.terms().text(term));
+            let is_plain = is_plain(&evaluator.terms.text(term));
             found.clear();
             self.texts.hits(term, evaluator, keywords, found);
             patterns.counters.candidates += found.len() as u64;
@@ -346,24 +329,9 @@ impl Index {
         }
     }
 
-    /// Returns the counters of a publication.
-    pub fn counters(scratch: &Scratch) -> Counters {
-        scratch.patterns.counters
-    }
-
     /// Returns how a row is indexed; `None` for a row in a table.
     pub fn placement(&self, row: RowId) -> Option<Placement> {
         if row & TABLE == 0 { self.patterns.placement(row) } else { None }
-    }
-
-    /// Moves rows to rarer access patterns by the samples of a thread.
-    pub fn rebalance(&mut self, scratch: &mut Scratch) {
-        self.patterns.rebalance(&mut scratch.patterns.statistics);
-    }
-
-    /// Returns true if there are enough samples for [`Index::rebalance`].
-    pub fn wants_rebalance(&self, scratch: &Scratch) -> bool {
-        self.patterns.wants_rebalance(&scratch.patterns.statistics)
     }
 
     /// Estimates the number of allocated bytes.

@@ -1,7 +1,7 @@
 //! Numbers for distinct byte strings, called records, with use counts.
 //!
 //! A record is removed when its use count becomes 0. Its number may then be given to another
-//! record. A record is looked up by its key, which is the whole record or a part of it.
+//! record.
 //!
 //! Memory: about 20 bytes per record, plus its bytes.
 
@@ -13,41 +13,20 @@ use serde::{Deserialize, Serialize};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
-/// Function that returns the key of a record.
-type Key = fn(&[u8]) -> &[u8];
-
-/// Returns the hash function, with a random seed for this process.
-#[inline]
-pub(crate) fn hasher() -> SeedableRandomState {
-    SeedableRandomState::with_seed(0, SharedSeed::global_random())
+/// Returns the hash of a record or a term, which is random per process.
+pub fn hash(record: &[u8]) -> u64 {
+    SeedableRandomState::with_seed(0, SharedSeed::global_random()).hash_one(record)
 }
 
 /// A set of distinct, numbered records with use counts.
-#[derive(Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Interner {
     records: Arena<u8>,
     uses: Vec<u32>,
-    /// Numbers of the records by the hash of their keys. Built on first use, because some snapshots
-    /// are read without looking up records.
+    /// Numbers of the records by their hashes. Built on first use, because some snapshots are read
+    /// without looking up records.
     #[serde(skip)]
     table: OnceLock<HashTable<u32>>,
-    #[serde(skip)]
-    hasher: SeedableRandomState,
-    #[serde(skip)]
-    key: Key,
-}
-
-impl Default for Interner {
-    fn default() -> Self {
-        Self {
-            records: Arena::default(),
-            uses: Vec::new(),
-            table: OnceLock::new(),
-            hasher: hasher(),
-            key: |record| record,
-        }
-    }
 }
 
 impl Interner {
@@ -56,28 +35,20 @@ impl Interner {
         self.records.len()
     }
 
-    /// Returns the hash of a key for [`Interner::find_hashed`].
-    #[inline]
-    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
-        self.hasher.hash_one(key)
+    /// Returns the number of a record, or `None` if there is none.
+    pub(crate) fn find(&self, record: &[u8]) -> Option<u32> {
+        self.find_hashed(record, hash(record))
     }
 
-    /// Returns the number of the record with a key, or `None` if there is none.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<u32> {
-        self.find_hashed(key, self.hash(key))
-    }
-
-    /// Same as [`Interner::find`], for a key whose hash is known.
-    #[inline]
-    pub(crate) fn find_hashed(&self, key: &[u8], hash: u64) -> Option<u32> {
-        let has = |&number: &u32| (self.key)(self.records.get(number)) == key;
-        self.table().find(hash, has).copied()
+    /// Same as [`Interner::find`], for a record whose hash is known.
+    pub(crate) fn find_hashed(&self, record: &[u8], hash: u64) -> Option<u32> {
+        self.table().find(hash, |&number| self.records.get(number) == record).copied()
     }
 
     /// Returns the table, which it builds if necessary.
     fn table(&self) -> &HashTable<u32> {
         self.table.get_or_init(|| {
-            let hash = |&number: &u32| self.hash((self.key)(self.records.get(number)));
+            let hash = |&number: &u32| hash(self.records.get(number));
             let mut table = HashTable::with_capacity(self.len());
             for number in self.records.numbers() {
                 table.insert_unique(hash(&number), number, hash);
@@ -89,14 +60,14 @@ impl Interner {
     /// Calls `change` with the table and a function that hashes the record of a number.
     fn change(&mut self, change: impl FnOnce(&mut HashTable<u32>, &dyn Fn(&u32) -> u64)) {
         self.table();
-        let Self { records, hasher, key, table, .. } = self;
+        let Self { records, table, .. } = self;
         if let Some(table) = table.get_mut() {
-            change(table, &|&number| hasher.hash_one(key(records.get(number))));
+            change(table, &|&number| hash(records.get(number)));
         }
     }
 
     /// Adds a record with the given use count, and returns its number; `None` if memory is full.
-    /// The caller must ensure that there is no record with the same key.
+    /// The caller must ensure that there is no such record.
     pub(crate) fn add(&mut self, record: &[u8], uses: u32) -> Option<u32> {
         self.table();
         let number = self.records.insert(record)?;
@@ -111,23 +82,21 @@ impl Interner {
         Some(number)
     }
 
-    /// Adds 1 to the use count of the record with the same key, or adds `record` if there is none.
+    /// Adds 1 to the use count of a record, or adds the record if there is none.
     /// Returns the number of the record, or `None` if memory is full.
     pub(crate) fn intern(&mut self, record: &[u8]) -> Option<u32> {
-        match self.find((self.key)(record)) {
+        match self.find(record) {
             Some(number) => self.retain(number).then_some(number),
             None => self.add(record, 1),
         }
     }
 
     /// Returns the record of a number, or an empty slice if it does not exist.
-    #[inline]
     pub(crate) fn get(&self, number: u32) -> &[u8] {
         self.records.get(number)
     }
 
     /// Returns whether a number has a record.
-    #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.records.has(number)
     }
@@ -169,12 +138,6 @@ impl Interner {
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.records.numbers()
     }
-
-    /// Sets the function that returns the key of a record. The table is built again on next use.
-    /// Call it after deserialization too, because a snapshot does not contain the function.
-    pub(crate) fn with_key(self, key: Key) -> Self {
-        Self { key, table: OnceLock::new(), ..self }
-    }
 }
 
 /// Shrinks a table that lost most of its entries.
@@ -204,13 +167,12 @@ mod tests {
 
     #[test]
     fn a_record_goes_with_its_last_use() {
-        let mut all = Interner::default()
-            .with_key(|record| record.split(|&byte| byte == b' ').next().unwrap());
-        let kept = all.intern(b"kept 1").unwrap();
-        assert_eq!(all.intern(b"kept 2"), Some(kept));
-        assert!(!all.release(kept) && all.get(kept) == b"kept 1");
+        let mut all = Interner::default();
+        let kept = all.intern(b"kept").unwrap();
+        assert_eq!(all.intern(b"kept"), Some(kept));
+        assert!(!all.release(kept) && all.get(kept) == b"kept");
         for round in 0..20 {
-            let records = (0..10_000).map(|n| format!("{round}/{n} and so on"));
+            let records = (0..10_000).map(|n| format!("{round}/{n}"));
             let numbers: Vec<u32> =
                 records.map(|record| all.add(record.as_bytes(), 1).unwrap()).collect();
             assert_eq!(all.find(format!("{round}/77").as_bytes()), Some(numbers[77]));

@@ -102,18 +102,20 @@ impl Failures {
 }
 
 /// A row and the graph that it is joined with.
-pub(crate) struct Join<'a, T> {
+pub(crate) struct Join<'a> {
     pub(crate) program: Program<'a>,
     /// The row's constants, then for each filter its number or the constant of its comparison.
     pub(crate) constants: &'a [u32],
     /// Encoded filters other than comparisons.
     pub(crate) filters: &'a Interner,
     pub(crate) graph: &'a Graph,
-    /// Returns true if a term satisfies a filter.
-    pub(crate) tests: &'a T,
+    pub(crate) tests: Tests<'a>,
 }
 
-impl<T: Fn(&Filter, Id) -> bool> Join<'_, T> {
+/// Returns true if a term satisfies a filter.
+pub type Tests<'a> = &'a dyn Fn(&Filter, Id) -> bool;
+
+impl Join<'_> {
     /// Calls `on` with each solution, its terms in the order of variables, until `on` returns false
     /// or the time is over.
     pub(crate) fn run(&self, stack: &mut Stack, mut on: impl FnMut(&[Id]) -> bool) {

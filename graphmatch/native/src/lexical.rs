@@ -112,22 +112,18 @@ fn read(text: &str, depth: usize) -> Option<Term> {
     let literal = LiteralParts::of(text.as_bytes())?;
     let value = String::from_utf8(literal.plain().into_owned()).ok()?;
     let utf8 = |text| std::str::from_utf8(text).ok();
-    if let Some(datatype) = literal.datatype {
-        return Some(
-            Literal::new_typed_literal(value, NamedNode::new_unchecked(utf8(datatype)?)).into(),
-        );
-    }
-    let Some(tag) = literal.tag else {
-        return text.ends_with('"').then(|| Literal::new_simple_literal(value).into());
-    };
-    let tag = utf8(tag)?;
-    let literal = match tag.split_once("--") {
-        None => Literal::new_language_tagged_literal_unchecked(value, tag),
-        Some((tag, direction)) => {
-            let direction =
-                if direction == "rtl" { BaseDirection::Rtl } else { BaseDirection::Ltr };
-            Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
-        }
+    let literal = match (literal.datatype, literal.tag) {
+        (Some(name), _) => Literal::new_typed_literal(value, NamedNode::new_unchecked(utf8(name)?)),
+        (None, None) if !text.ends_with('"') => return None,
+        (None, None) => Literal::new_simple_literal(value),
+        (None, Some(tag)) => match utf8(tag)?.split_once("--") {
+            None => Literal::new_language_tagged_literal_unchecked(value, utf8(tag)?),
+            Some((tag, direction)) => {
+                use BaseDirection::{Ltr, Rtl};
+                let direction = if direction == "rtl" { Rtl } else { Ltr };
+                Literal::new_directional_language_tagged_literal_unchecked(value, tag, direction)
+            }
+        },
     };
     Some(literal.into())
 }

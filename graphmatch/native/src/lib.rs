@@ -58,9 +58,9 @@ mod triples;
 mod values;
 mod writer;
 
-use pyo3::prelude::*;
-
-#[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    python::module(module)
+/// Appends an item that a list does not have.
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
 }

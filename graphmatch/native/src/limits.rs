@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 /// Limits on the cost of one document, query or evaluation, as in `semantic.limits`. Each error that
 /// they cause names the limit.
-#[derive(Clone, Copy, Debug, FromPyObject)]
+///
+/// Python gives them. The default permits nothing.
+#[derive(Clone, Copy, Debug, Default, FromPyObject)]
 pub struct Limits {
     /// Maximum size in bytes of a document that is held in memory, and of a line.
     pub document_bytes: usize,
@@ -120,8 +122,9 @@ impl Budget {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+#[cfg(test)]
+impl Limits {
+    pub fn usual() -> Self {
         Self {
             document_bytes: 256 << 20,
             xml_expansion: 8 << 20,

@@ -81,11 +81,15 @@ pub struct Progress {
     pub left: Option<Duration>,
     /// The results of calls of operators.
     pub results: Arc<CallResults>,
+    /// The value of `NOW()`.
+    pub now: Moment,
 }
 
-impl Default for Progress {
-    fn default() -> Self {
+impl Progress {
+    /// Nothing is done yet.
+    pub fn new(now: Moment) -> Self {
         Self {
+            now,
             stated: usize::MAX,
             shown: usize::MAX,
             done: 0,
@@ -135,12 +139,8 @@ impl Worker {
 
     /// Adds the concepts that the texts of feed items name, and the words of these texts if
     /// subscriptions search them. This may take half of the time.
-    pub fn annotate(
-        &mut self,
-        dictionary: &Dictionary,
-        annotator: &Annotator,
-        progress: &mut Progress,
-    ) {
+    pub fn annotate(&mut self, context: Context, annotator: &Annotator, progress: &mut Progress) {
+        let dictionary = context.dictionary;
         let Self { publication: Publication { triples, local, .. }, budget, .. } = self;
         let is_late = Cell::new(false);
         let is_over = |budget: &Budget, share| {
@@ -314,14 +314,8 @@ impl Worker {
     /// Derives all triples of E(P) for explanations: event graphs, rules, and the attributes that
     /// `context` demands. The triples have their root terms.
     ///
-    /// Returns the number of given triples, the number of visible triples, and whether all
-    /// attributes were derived.
-    pub fn entail(
-        &mut self,
-        context: Context,
-        stated: usize,
-        steps: Steps,
-    ) -> (usize, usize, bool) {
+    /// Returns the numbers of given and of visible triples.
+    pub fn entail(&mut self, context: Context, stated: usize, steps: Steps) -> (usize, usize) {
         let Context { dictionary, ontology, limits, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
         self.is_whole = true;
@@ -340,19 +334,27 @@ impl Worker {
         if steps & ATTRIBUTES != 0 {
             self.is_whole &= self.add_attributes(context, own);
         }
-        (given, shown, self.is_whole)
+        (given, shown)
     }
 
     /// Writes the rows that have a solution to `rows.matches`.
     pub fn find(&mut self, context: Context, index: &Index) {
-        self.graph.prepare(index.required_kinds());
+        self.graph.prepare(index.patterns.required_kinds());
+        self.with_rows(context, |graph, evaluator, rows| index.find(graph, evaluator, rows));
+    }
+
+    /// Calls a function with the graph, an evaluator of filters and the memory of the index.
+    fn with_rows(
+        &mut self,
+        context: Context,
+        run: impl FnOnce(&Graph, &FilterEvaluator, &mut Scratch),
+    ) {
         let Self { publication, graph, rows, walk, memo, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let is_a = |operator, term, concept| {
             walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
         };
-        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
-        index.find(graph, &evaluator, rows);
+        run(graph, &FilterEvaluator { terms, memo, isa: &is_a }, rows);
     }
 
     /// Calls `on` with each solution of a row until it returns false.
@@ -363,13 +365,9 @@ impl Worker {
         row: RowId,
         on: impl FnMut(&[Id]) -> bool,
     ) {
-        let Self { publication, graph, rows, walk, memo, .. } = self;
-        let terms = Terms { dictionary: context.dictionary, local: &publication.local };
-        let is_a = |operator, term, concept| {
-            walk.borrow_mut().holds(context.ontology, operator, term, concept, terms)
-        };
-        let evaluator = FilterEvaluator::new(terms, memo, &is_a);
-        index.solutions(row, graph, &evaluator, rows, on);
+        self.with_rows(context, |graph, evaluator, rows| {
+            index.solutions(row, graph, evaluator, rows, on);
+        });
     }
 
     /// Evaluates a query on the publication.
@@ -378,7 +376,6 @@ impl Worker {
         context: Context,
         prepared: &Prepared,
         now: Moment,
-        limits: Limits,
     ) -> Result<Option<Answer>, EvaluationError> {
         let Self { publication, graph, walk, budget, .. } = self;
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
@@ -392,7 +389,7 @@ impl Worker {
             name: &graph_name(&publication.id),
             now,
             is_a: &is_a,
-            limits,
+            limits: *context.limits,
             budget: *budget,
         };
         evaluation.answer(prepared)
@@ -422,7 +419,7 @@ impl Worker {
             }
             graph.push(triple);
         }
-        graph.prepare(index.required_kinds());
+        graph.prepare(index.patterns.required_kinds());
         let terms = Terms { dictionary: context.dictionary, local: &publication.local };
         let stated = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(context.ontology, stated, terms);

@@ -95,13 +95,12 @@ impl LineReader {
                 build.refuse(Fault::new(what, "Name its syntax (`format=` or `--format`)."));
                 return false;
             }
-            match self.fill(build) {
-                Ok(true) => {}
-                Ok(false) => return false,
-                Err(fault) => {
-                    build.refuse(fault);
-                    return false;
-                }
+            let has_more = self.fill(build).unwrap_or_else(|fault| {
+                build.refuse(fault);
+                false
+            });
+            if !has_more {
+                return false;
             }
         }
     }
@@ -178,7 +177,6 @@ impl LineReader {
     }
 
     /// Splits a line at its spaces; `None` if it has to be parsed.
-    #[inline]
     fn plain<'b>(
         &self,
         line: &'b [u8],
@@ -258,7 +256,6 @@ fn object_end(text: &[u8]) -> Option<usize> {
 }
 
 /// The offset behind the closing quote of the literal that a text begins with.
-#[inline]
 fn quote_end(text: &[u8]) -> Option<usize> {
     let mut end = 1;
     loop {
@@ -271,7 +268,6 @@ fn quote_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether a text is a term that can be an object, as its key is written.
-#[inline]
 fn is_object(text: &[u8]) -> bool {
     if text.first() == Some(&b'"') { is_plain_literal(text) } else { is_name(text) }
 }
@@ -306,18 +302,7 @@ fn is_simple_iri(iri: &[u8]) -> bool {
     // A colon in the address of a host may begin a port.
     let is_odd = |b: &u8| match b {
         b':' => !iri.starts_with(b"urn"),
-        b'-'
-        | b'.'
-        | b'_'
-        | b'~'
-        | b'!'
-        | b'&'
-        | b'('..=b','
-        | b'/'
-        | b';'
-        | b'='
-        | b'?'
-        | b'@' => false,
+        b'('..=b'/' | b'_' | b'~' | b'!' | b'&' | b';' | b'=' | b'?' | b'@' => false,
         b => !b.is_ascii_alphanumeric(),
     };
     let (address, fragment) =
@@ -562,7 +547,7 @@ mod tests {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut out = Publication::default();
         let (source, split_by) = ("a".to_owned(), "document");
-        let options = ReaderOptions { source, split_by, base: None, limits: Limits::default() };
+        let options = ReaderOptions { source, split_by, base: None, limits: Limits::usual() };
         let mut dictionary = Dictionary::default();
         for text in ["<urn:a>", "<urn:p>", "\"a text\"", "<urn:g>", "\"hallo\"@de", "_:x"] {
             dictionary.intern(text.as_bytes());

@@ -11,8 +11,8 @@ use crate::algebra::{
     Part, body, comparison_of, conjuncts, group, has_subquery, pattern_of, visit,
 };
 use crate::branch::Comparison;
+use crate::fault::Fault;
 use crate::lexical::text_of;
-use crate::query_error::QueryError;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
 use oxrdf::vocab::xsd;
@@ -349,7 +349,7 @@ fn test_of<'a>(
 
 /// Returns whether a query calls operators. Fails if its calls would differ in each evaluation, so that
 /// it could never be answered.
-pub fn check_calls(pattern: &GraphPattern, operators: &Operators) -> Result<bool, QueryError> {
+pub fn check_calls(pattern: &GraphPattern, operators: &Operators) -> Result<bool, Fault> {
     if operators.calls_below(pattern) == 0 {
         return Ok(false);
     }
@@ -363,7 +363,7 @@ pub fn check_calls(pattern: &GraphPattern, operators: &Operators) -> Result<bool
     if is_random {
         let what = "it calls an operator together with RAND, UUID, STRUUID or BNODE, so its \
                     calls differ each time";
-        return Err(QueryError::new(what, "Remove these functions."));
+        return Err(Fault::new(what, "Remove these functions."));
     }
     Ok(true)
 }

@@ -10,9 +10,9 @@
 //! see [`crate::writer`].
 
 use crate::algebra::{Part, visit_query};
+use crate::fault::Fault;
 use crate::limits::Limits;
-use crate::operators::Operators;
-use crate::query_error::QueryError;
+use crate::operators::{Operator, Operators};
 use crate::scan::{on_stack, scan};
 use crate::writer::template_text;
 use oxrdf::vocab::xsd;
@@ -55,27 +55,23 @@ impl Parameterizer {
     ///
     /// # Errors
     /// If an IRI is not absolute.
-    pub fn new<'a>(
-        prefixes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    pub fn new(
+        prefixes: &[(String, String)],
         limits: Limits,
-    ) -> Result<Self, QueryError> {
+        operators: Vec<Operator>,
+    ) -> Result<Self, Fault> {
         let (mut parser, mut names) = (SparqlParser::new(), Vec::new());
         for (name, iri) in prefixes {
-            names.push(name.to_owned());
+            names.push(name.clone());
             parser = parser
                 .with_prefix(name, iri)
-                .map_err(|error| QueryError::new(format!("{name}: {error}"), "Correct it."))?;
+                .map_err(|error| Fault::new(format!("{name}: {error}"), "Correct it."))?;
         }
-        Ok(Self { parser, prefixes: names, limits, operators: Operators::default() })
-    }
-
-    /// Allows calls of operators.
-    pub fn with_operators(self, operators: Operators) -> Self {
-        Self { operators, ..self }
+        Ok(Self { parser, prefixes: names, limits, operators: Operators(operators.into()) })
     }
 
     /// Parses a query and replaces its constants by slots.
-    pub fn parameterize(&self, text: &str) -> Result<ParameterizedQuery, QueryError> {
+    pub fn parameterize(&self, text: &str) -> Result<ParameterizedQuery, Fault> {
         self.parameterize_with(text, |_| Ok(()))
     }
 
@@ -83,8 +79,8 @@ impl Parameterizer {
     pub(crate) fn parameterize_with(
         &self,
         text: &str,
-        change: impl FnOnce(&mut Query) -> Result<(), QueryError> + Send,
-    ) -> Result<ParameterizedQuery, QueryError> {
+        change: impl FnOnce(&mut Query) -> Result<(), Fault> + Send,
+    ) -> Result<ParameterizedQuery, Fault> {
         let scanned = scan(text, self.limits, &self.prefixes)?;
         let is_deep = scanned.is_deep();
         on_stack(is_deep, || {
@@ -103,7 +99,7 @@ impl Parameterizer {
     ///
     /// The parser reports the furthest place that it reached, not why a group or a subquery makes no
     /// sense. It does report the reason if the text ends there.
-    pub(crate) fn parse(&self, text: &str) -> Result<Query, QueryError> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Query, Fault> {
         let parse = |text: &str| self.parser.clone().parse_query(text).map_err(|e| e.to_string());
         let message = match parse(text) {
             Ok(query) => return Ok(query),
@@ -112,10 +108,10 @@ impl Parameterizer {
         let most = if text.len() <= MAX_EXPLAINED_BYTES { 64 } else { 0 };
         let ends = text.match_indices('}').take(most);
         let parts = ends.flat_map(|(at, _)| [text[..at].trim_end(), &text[..=at]]);
-        let mut reasons = parts.filter_map(|part| QueryError::senseless(part, &parse(part).err()?));
-        Err(QueryError::senseless(text, &message)
+        let mut reasons = parts.filter_map(|part| Fault::senseless(part, &parse(part).err()?));
+        Err(Fault::senseless(text, &message)
             .or_else(|| reasons.next())
-            .unwrap_or_else(|| QueryError::unreadable(text, &message)))
+            .unwrap_or_else(|| Fault::unreadable(text, &message)))
     }
 }
 

@@ -64,7 +64,6 @@ pub(crate) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Reads the program at the beginning of a slice.
-    #[inline]
     pub(crate) fn read(code: &'a [u8]) -> Self {
         let [steps, filters, variables, constants] = numbers::<HEAD>(code, 0).map(usize::from);
         Self { code, steps, filters, variables, constants }
@@ -78,7 +77,6 @@ impl<'a> Program<'a> {
 
     /// Returns the step that binds the variable of a filter, the variable, and the operator of its
     /// comparison with a constant. The constant is the filter's number in a row.
-    #[inline]
     pub(crate) fn test(&self, n: usize) -> (usize, usize, Option<Comparison>) {
         let at = HEAD + STEP * self.steps + TEST * n;
         let [step, variable, code] = numbers::<TEST>(self.code, at);
@@ -86,7 +84,6 @@ impl<'a> Program<'a> {
     }
 
     /// Returns the constants of a step as an access pattern.
-    #[inline]
     pub(crate) fn access(&self, n: usize, constants: &[Id]) -> Triple {
         self.step(n).places.map(|place| {
             let constant = usize::from(place).wrapping_sub(self.variables);

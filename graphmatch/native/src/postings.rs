@@ -18,14 +18,16 @@ use crate::branch::{Branch, Filter};
 use crate::dictionary::Id;
 use crate::graph::{Graph, PREDICATE, Tag, Tagger, kind_of};
 use crate::interner::{Interner, shrink};
-use crate::join::{Join, Stack};
+use crate::join::{Join, Stack, Tests};
 use crate::limits::Budget;
 use crate::plan::{Planner, Program};
 use crate::snapshot::{from_bytes, to_bytes};
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
+use pyo3::IntoPyObject;
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 use std::hint::black_box;
 
 /// The record of a row: its owner, its program, the steps of its access pattern and second pattern,
@@ -168,16 +170,18 @@ impl Scratch {
 }
 
 /// How a row is indexed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placement {
+#[derive(Clone, Debug, PartialEq, IntoPyObject)]
+pub struct Placement<K = Triple> {
     /// The access pattern, with `ANY` for variables.
-    pub access: Triple,
+    pub access: K,
     /// The second pattern.
-    pub second: Option<Triple>,
+    pub second: Option<K>,
     /// The estimated share of publications that contain the access pattern.
     pub frequency: f64,
-    /// The number of sampled publications that contain it, and the number of samples.
-    pub met: (u32, u32),
+    /// The number of sampled publications that contain it.
+    pub met: u32,
+    /// The number of samples.
+    pub sampled: u32,
     /// The length of its posting list.
     pub postings: usize,
     /// The number of rows with the same program.
@@ -196,8 +200,7 @@ struct Entry {
 struct Postings {
     /// By tag, the only entry of a list, or the number of a list.
     table: HashTable<(Tag, Entry)>,
-    lists: Vec<Vec<Entry>>,
-    free: Vec<u32>,
+    lists: Slab<Vec<Entry>>,
 }
 
 fn hash(tag: Tag) -> u64 {
@@ -205,7 +208,6 @@ fn hash(tag: Tag) -> u64 {
 }
 
 impl Postings {
-    #[inline]
     fn get(&self, tag: Tag) -> &[Entry] {
         match self.table.find(hash(tag), |posting| posting.0 == tag) {
             None => &[],
@@ -221,12 +223,7 @@ impl Postings {
             return 0;
         };
         if posting.1.row & LIST == 0 {
-            let list = vec![posting.1, entry];
-            let number = self.free.pop().unwrap_or_else(|| {
-                self.lists.push(Vec::new());
-                (self.lists.len() - 1) as u32
-            });
-            self.lists[number as usize] = list;
+            let number = self.lists.insert(vec![posting.1, entry]) as u32;
             posting.1 = Entry { row: LIST | number, second: 0 };
             return 1;
         }
@@ -249,16 +246,15 @@ impl Postings {
             shrink(&mut self.table, |posting| hash(posting.0));
             return None;
         }
-        let number = row & !LIST;
-        let list = &mut self.lists[number as usize];
+        let number = (row & !LIST) as usize;
+        let list = &mut self.lists[number];
         list.swap_remove(position);
         let moved = list.get(position).map(|entry| entry.row);
         if let [last] = list[..] {
             found.get_mut().1 = last;
-            *list = Vec::new();
-            self.free.push(number);
-            if self.free.len() == self.lists.len() {
-                (self.lists, self.free) = (Vec::new(), Vec::new());
+            self.lists.remove(number);
+            if self.lists.is_empty() {
+                self.lists = Slab::new();
             }
         } else if list.len() < list.capacity() / 4 {
             list.shrink_to(list.len() * 2);
@@ -312,20 +308,13 @@ impl PostingIndex {
         self.record.clear();
         self.record.extend([NO_OWNER, program, 0, UNLISTED]);
         self.record.extend_from_slice(&self.planner.constants);
-        let (filters, mut is_full) = (&mut self.filters, false);
-        self.record.extend(branch.filters.iter().map(|(_, filter)| match filter {
-            Filter::Compare { constant, .. } => *constant,
-            other => filters.intern(&to_bytes(other)).unwrap_or_else(|| {
-                is_full = true;
-                u32::MAX
-            }),
-        }));
-        let row = if is_full { None } else { self.rows.insert(&self.record) };
-        let Some(row) = row else {
-            let record = std::mem::take(&mut self.record);
-            self.release(&record);
-            return None;
-        };
+        for (_, filter) in &branch.filters {
+            self.record.push(match filter {
+                Filter::Compare { constant, .. } => *constant,
+                other => self.filters.intern(&to_bytes(other))?,
+            });
+        }
+        let row = self.rows.insert(&self.record)?;
         let (access, second) = self.choose(row);
         self.insert(row, access, second);
         Some(row)
@@ -337,13 +326,7 @@ impl PostingIndex {
         if !self.rows.has(row) {
             return;
         }
-        let record = self.rows.get(row).to_vec();
-        self.release(&record);
-        self.rows.remove(row);
-    }
-
-    /// Releases the program and the filters of a record.
-    fn release(&mut self, record: &[u32]) {
+        let record = self.rows.get(row);
         let number = record[PROGRAM];
         let program = Program::read(self.programs.get(number));
         let numbers = &record[HEADER + program.constants..];
@@ -353,6 +336,7 @@ impl PostingIndex {
             }
         }
         self.programs.release(number);
+        self.rows.remove(row);
     }
 
     /// Returns the owner of a row.
@@ -413,13 +397,11 @@ impl PostingIndex {
         }
     }
 
-    #[inline]
     fn program(&self, number: u32) -> Program<'_> {
         Program::read(self.programs.get(number))
     }
 
     /// Returns the program of a row, and the rest of its record.
-    #[inline]
     fn row(&self, row: RowId) -> Option<(Program<'_>, &[u32])> {
         let record = self.rows.get(row);
         Some((self.program(*record.get(PROGRAM)?), &record[HEADER..]))
@@ -459,13 +441,7 @@ impl PostingIndex {
     }
 
     /// Adds the owners of the rows that have a solution, in any order.
-    pub fn find(
-        &self,
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        scratch: &mut Scratch,
-        owners: &mut Vec<u32>,
-    ) {
+    pub fn find(&self, graph: &Graph, tests: Tests, scratch: &mut Scratch, owners: &mut Vec<u32>) {
         self.candidates(graph, scratch);
         let candidates = std::mem::take(&mut scratch.candidates);
         let mut records = Vec::with_capacity(BATCH_SIZE);
@@ -480,62 +456,33 @@ impl PostingIndex {
             black_box(records.iter().map(ends).fold(0, |all, end| all ^ end));
             let steps = |record: &&[u32]| self.program(record[PROGRAM]).steps;
             black_box(records.iter().map(steps).sum::<usize>());
-            for record in &records {
-                self.check(record, graph, tests, scratch, owners);
+            for &row in batch {
+                self.check(row, graph, tests, scratch, owners);
             }
         }
         scratch.candidates = candidates;
     }
 
-    /// Adds the owner of a row if the row has a solution.
-    pub fn find_row(
+    /// Adds the owner of a row if the row has a solution. Stops at the first one.
+    pub fn check(
         &self,
         row: RowId,
         graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        scratch: &mut Scratch,
-        owners: &mut Vec<u32>,
-    ) {
-        self.check(self.rows.get(row), graph, tests, scratch, owners);
-    }
-
-    /// Adds the owner of a record if its row has a solution. Stops at the first one.
-    #[inline]
-    fn check(
-        &self,
-        record: &[u32],
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
+        tests: Tests,
         scratch: &mut Scratch,
         owners: &mut Vec<u32>,
     ) {
         let mut found = false;
-        self.join(record, graph, tests, &mut scratch.stack, |_| {
+        self.solutions(row, graph, tests, scratch, |_| {
             found = true;
             false
         });
         if found {
             scratch.counters.matches += 1;
-            owners.push(record[OWNER]);
+            owners.push(self.owner(row));
         } else if scratch.is_late() {
-            scratch.undecided.push(record[OWNER]);
+            scratch.undecided.push(self.owner(row));
         }
-    }
-
-    #[inline]
-    fn join(
-        &self,
-        record: &[u32],
-        graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
-        stack: &mut Stack,
-        on: impl FnMut(&[Id]) -> bool,
-    ) {
-        let Some((&program, constants)) = record.get(PROGRAM).zip(record.get(HEADER..)) else {
-            return;
-        };
-        let program = self.program(program);
-        Join { program, constants, filters: &self.filters, graph, tests }.run(stack, on);
     }
 
     /// Calls `on` with each solution of a row, its terms in the order of variables, until `on`
@@ -544,11 +491,13 @@ impl PostingIndex {
         &self,
         row: RowId,
         graph: &Graph,
-        tests: &impl Fn(&Filter, Id) -> bool,
+        tests: Tests,
         scratch: &mut Scratch,
         on: impl FnMut(&[Id]) -> bool,
     ) {
-        self.join(self.rows.get(row), graph, tests, &mut scratch.stack, on);
+        let Some((program, constants)) = self.row(row) else { return };
+        let filters = &self.filters;
+        Join { program, constants, filters, graph, tests }.run(&mut scratch.stack, on);
     }
 
     // -- posting lists ------------------------------------------------------------------------
@@ -717,7 +666,8 @@ impl PostingIndex {
             access: key(access).unwrap_or([crate::dictionary::ANY; 3]),
             second: key(second),
             frequency: self.frequencies.estimate(tag),
-            met: (self.frequencies.count_of(tag), self.frequencies.samples),
+            met: self.frequencies.count_of(tag),
+            sampled: self.frequencies.samples,
             postings: self.postings.get(tag).len(),
             alike: self.programs.uses(self.rows.get(row)[PROGRAM]) as usize,
         })
@@ -746,8 +696,11 @@ mod tests {
         fn bytes(&self) -> usize {
             self.table.allocation_size()
                 + self.lists.capacity() * size_of::<Vec<Entry>>()
-                + self.lists.iter().map(|list| list.capacity() * size_of::<Entry>()).sum::<usize>()
-                + 4 * self.free.capacity()
+                + self
+                    .lists
+                    .iter()
+                    .map(|(_, one)| one.capacity() * size_of::<Entry>())
+                    .sum::<usize>()
         }
     }
 
@@ -918,7 +871,7 @@ mod tests {
                     assert_eq!(found.len(), solutions.len(), "{branch:?} {triples:?}");
                     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), solutions);
                     let mut owners = Vec::new();
-                    patterns.find_row(row, &graph, &by_number, &mut scratch, &mut owners);
+                    patterns.check(row, &graph, &by_number, &mut scratch, &mut owners);
                     assert_eq!(owners.is_empty(), solutions.is_empty());
                     expected.extend(owners.first().map(|_| row));
                 }
@@ -1076,7 +1029,7 @@ mod tests {
         assert_eq!(patterns.programs(), 2);
         let placement = patterns.placement(rows[4]).unwrap();
         assert_eq!((placement.access, placement.second), ([ANY, 40, 41], Some([ANY, 3, ANY])));
-        assert_eq!((placement.alike, placement.postings, placement.met), (100, 1, (0, 0)));
+        assert_eq!((placement.alike, placement.postings, placement.met), (100, 1, 0));
         assert_eq!(patterns.placement(other).unwrap().access, [ANY; 3]);
         assert_eq!(patterns.placement(500), None);
         let triples = [[LOCAL, 40, 41], [LOCAL, 3, 5], [LOCAL + 1, 50, 51]];

@@ -71,11 +71,8 @@ pub(crate) fn check_xml(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                 }
                 has_root = true;
                 if open.len() >= limits.xml_depth {
-                    return Err(here(too_deep(
-                        "the elements are nested",
-                        limits.xml_depth,
-                        "xml_depth",
-                    )));
+                    let what = "the elements are nested";
+                    return Err(here(too_deep(what, limits.xml_depth, "xml_depth")));
                 }
                 entities.check_namespaces(tag).map_err(here)?;
                 // An attribute has a sign of equality.
@@ -86,10 +83,7 @@ pub(crate) fn check_xml(text: &[u8], limits: &Limits) -> Result<(), Fault> {
                     return Err(here(Fault::new(what, "Write properties as elements.")));
                 }
             }
-            Event::Text(characters) if is_too_long(characters, limits) => {
-                return Err(here(too_long(limits)));
-            }
-            Event::CData(characters) if is_too_long(characters, limits) => {
+            Event::Text(_) | Event::CData(_) if is_too_long(&event, limits) => {
                 return Err(here(too_long(limits)));
             }
             Event::DocType(declarations) => {

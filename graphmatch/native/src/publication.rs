@@ -1,6 +1,7 @@
 //! Publications, and how readers build them.
 
 use crate::dictionary::{self, Dictionary, Id, LOCAL, LocalTerms};
+use crate::events::Statements;
 use crate::fault::{Fault, REMEDY, relative, too_long};
 use crate::lexical::write_term;
 use crate::limits::{Limits, grouped};
@@ -43,6 +44,22 @@ impl Publication {
             self.local = LocalTerms::default();
         }
         self.local.clear();
+    }
+
+    /// Replaces everything by some triples, with the ids of a dictionary.
+    pub fn fill(&mut self, id: &str, statements: &Statements, dictionary: &Dictionary) {
+        self.clear();
+        self.id = id.into();
+        let (mut triple, mut subject) = ([0; 3], &b""[..]);
+        for (number, text) in statements.terms().enumerate() {
+            if number % 3 != 0 || text != subject {
+                triple[number % 3] = self.local.id_of(text, dictionary);
+                subject = if number % 3 == 0 { text } else { subject };
+            }
+            if number % 3 == 2 {
+                self.triples.push(triple);
+            }
+        }
     }
 
     /// Replaces local ids by those of a dictionary, for the terms that it has.
@@ -125,20 +142,17 @@ impl Builder {
     }
 
     /// Whether a statement of another graph belongs to another publication.
-    #[inline]
     pub(crate) fn is_other(&self, graph: &[u8]) -> bool {
         self.is_open && self.by_graph && !self.is_last_graph(graph)
     }
 
     /// Whether the publication began with a statement of this graph, so that its name is valid.
-    #[inline]
     pub(crate) fn is_last_graph(&self, graph: &[u8]) -> bool {
         // Comparing empty slices is slow where `memcmp` has to be loaded first.
         graph.len() == self.graph.len() && (graph.is_empty() || graph == self.graph)
     }
 
     /// Begins a publication with a statement of a graph, unless one has begun.
-    #[inline]
     pub(crate) fn begin(&mut self, graph: &[u8]) {
         if !self.is_open {
             self.open(graph);
@@ -189,7 +203,6 @@ impl Builder {
 
     /// Adds a triple. Returns whether reading should go on with its terms: if the publication is
     /// too large, local terms are dropped.
-    #[inline]
     pub(crate) fn add(&mut self, triple: [Id; 3]) -> bool {
         self.out.triples.push(triple);
         let most = self.limits.publication_triples.saturating_mul(2);
@@ -272,7 +285,6 @@ impl Builder {
 
     /// The id of a term that is written as its key, if it is valid. The check is needed only the
     /// first time that a publication has the term.
-    #[inline]
     pub(crate) fn key(&mut self, key: &[u8], is_valid: impl FnOnce(&[u8]) -> bool) -> Option<Id> {
         let hash = dictionary::hash(key);
         self.out.local.get_hashed(key, hash).or_else(|| {

@@ -16,13 +16,14 @@ use crate::branch::{
     Branch, Comparison, Filter, Folding, GM, Node, Pattern, Slot, TermPart, Tested, TextOperator,
 };
 use crate::dictionary::{ANY, Dictionary, Id};
+use crate::fault::Fault;
 use crate::lexical::{LiteralParts, read_term, write_quoted};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
+use crate::push_new;
 use crate::query_analysis::{
     COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, is_quantity, may_be_empty,
 };
-use crate::query_error::QueryError;
 use crate::regex::required_parts;
 use crate::scan::on_stack;
 use crate::values::is_comparable;
@@ -33,19 +34,6 @@ use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
-
-/// The query forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum QueryForm {
-    /// `SELECT`
-    Select,
-    /// `ASK`
-    Ask,
-    /// `CONSTRUCT`
-    Construct,
-    /// `DESCRIBE`
-    Describe,
-}
 
 /// A pattern whose object may be a number, a quantity or a unit: the numbers of the subject (below
 /// zero for a variable) and of the property, and the constants that the object is compared with, each
@@ -69,14 +57,23 @@ pub struct FilledTemplate {
 /// A query without its constants.
 #[derive(Serialize, Deserialize)]
 pub struct Template {
+    #[serde(skip)]
     text: Box<str>,
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
-    more: Option<Box<ResidualParts>>,
+    /// Why the branches are not the whole query; constants may add reasons.
+    pub residual: Box<[Cow<'static, str>]>,
+    supports: Box<[Pattern]>,
+    demanded: Box<[[Node; 2]]>,
+    kept: Box<[u32]>,
+    operators: Box<[Box<str>]>,
+    composed: Box<[Box<[u32]>]>,
+    /// Whether it calls operators.
+    pub calls: bool,
     slots: u32,
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
-    pub form: QueryForm,
+    pub form: Cow<'static, str>,
     /// Whether equal solutions count once.
     pub distinct: bool,
     /// Whether its rows are computed over all solutions of its pattern.
@@ -116,19 +113,6 @@ impl BranchTemplate {
     }
 }
 
-/// The parts that a query of triple patterns and filters alone does not have.
-#[derive(Default, Serialize, Deserialize)]
-struct ResidualParts {
-    residual: Box<[Cow<'static, str>]>,
-    supports: Box<[Pattern]>,
-    demanded: Box<[[Node; 2]]>,
-    kept: Box<[u32]>,
-    operators: Box<[Box<str>]>,
-    composed: Box<[Box<[u32]>]>,
-    /// Whether it calls operators.
-    calls: bool,
-}
-
 /// A parsed query, and its template if that is new.
 pub type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
@@ -138,43 +122,42 @@ impl Template {
         text: &str,
         parser: &Parameterizer,
         is_new: impl FnOnce(&str) -> bool,
-    ) -> Result<ParsedQuery, QueryError> {
+    ) -> Result<ParsedQuery, Fault> {
         let query = parser.parameterize(text)?;
         let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
         Ok((query, template))
     }
 
     /// Analyses a query.
-    pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+    pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let most = parser.limits.subscription_patterns;
         on_stack(query.is_deep, || {
             if triple_patterns(&query.query) > most {
                 let remedy = "Split it into several subscriptions, or raise the limit.";
                 let what = format!("the query exceeds the limit `subscription_patterns` ({most})");
-                return Err(QueryError::new(what, remedy));
+                return Err(Fault::new(what, remedy));
             }
             Self::analyzed(query, parser)
         })
     }
 
-    fn analyzed(of: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, QueryError> {
+    fn analyzed(of: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let query = &of.query;
-        let refused = |what: &str, remedy: &str| Err(QueryError::new(what, remedy));
+        let refused = |what: &str, remedy: &str| Err(Fault::new(what, remedy));
         let pattern = pattern_of(query);
         let form = match query {
-            Query::Select { .. } => QueryForm::Select,
-            Query::Ask { .. } => QueryForm::Ask,
-            Query::Construct { .. } => QueryForm::Construct,
-            Query::Describe { .. } => QueryForm::Describe,
+            Query::Select { .. } => "SELECT",
+            Query::Ask { .. } => "ASK",
+            Query::Construct { .. } => "CONSTRUCT",
+            Query::Describe { .. } => "DESCRIBE",
         };
         let slots = u32::try_from(of.constants.len()).unwrap_or(u32::MAX);
         let (most, operators) = (parser.limits.subscription_branches, &parser.operators);
-        let mut analysis =
-            QueryAnalyzer::new(slots, most, form == QueryForm::Describe, operators.clone());
+        let mut analysis = QueryAnalyzer::new(slots, most, form == "DESCRIBE", operators.clone());
         let drafts = analysis.query(pattern);
         match form {
-            QueryForm::Construct => analysis.add_residual("CONSTRUCT"),
-            QueryForm::Describe => {
+            "CONSTRUCT" => analysis.add_residual("CONSTRUCT"),
+            "DESCRIBE" => {
                 analysis.add_residual("DESCRIBE");
                 analysis.retain_constants(OPEN, OPEN);
             }
@@ -200,7 +183,7 @@ impl Template {
             );
         }
         let mut projection: Vec<&str> = Vec::new();
-        if form == QueryForm::Select {
+        if form == "SELECT" {
             let variables = projected(pattern).into_iter().flatten();
             projection.extend(variables.map(|variable| variable.as_str()));
         }
@@ -211,7 +194,10 @@ impl Template {
         let names = labels(&analysis.variables, &projection, &drafts);
         let branches = drafts.into_iter().map(|draft| BranchTemplate::new(draft, &names)).collect();
         let is_exact = analysis.residual.is_empty();
-        let more = ResidualParts {
+        Ok(Self {
+            text: of.text.as_str().into(),
+            branches,
+            projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
             residual: analysis.residual.into(),
             supports: analysis.supports.into_iter().filter(|_| !is_exact).collect(),
             demanded: analysis.demanded.into_iter().filter(|_| !is_exact).collect(),
@@ -219,19 +205,17 @@ impl Template {
             operators: analysis.constants.fixed.into_iter().map(Into::into).collect(),
             composed: analysis.composed.into(),
             calls,
-        };
-        let is_plain = is_exact && !more.calls && more.kept.is_empty();
-        Ok(Self {
-            text: of.text.as_str().into(),
-            branches,
-            projection: projection.iter().flat_map(|name| [name, "\n"]).collect::<String>().into(),
-            more: (!is_plain).then(|| Box::new(more)),
             slots,
-            form,
-            distinct: form == QueryForm::Select && is_distinct(pattern),
+            form: form.into(),
+            distinct: form == "SELECT" && is_distinct(pattern),
             aggregates: group(body(pattern)).is_some(),
             is_deep: of.is_deep,
         })
+    }
+
+    /// The same template with its text, which is not encoded.
+    pub fn with_text(self, text: &str) -> Self {
+        Self { text: text.into(), ..self }
     }
 
     /// The text, with markers for constants: see [`filled`].
@@ -239,26 +223,14 @@ impl Template {
         &self.text
     }
 
-    /// Why the branches are not the whole query; constants may add reasons.
-    pub fn residual(&self) -> &[Cow<'static, str>] {
-        self.more.as_ref().map_or(&[], |more| &more.residual)
-    }
-
-    /// Whether it calls operators.
-    pub fn calls(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| more.calls)
-    }
-
     /// The constants that follow those of the slots: operators that have an index.
     pub fn operators(&self) -> impl Iterator<Item = String> {
-        self.more.iter().flat_map(|more| &more.operators).map(|iri| iri.to_string())
+        self.operators.iter().map(|iri| iri.to_string())
     }
 
     /// Whether synonyms replace a constant that is a literal; IRIs are always replaced.
     pub fn rewritten(&self, constant: usize) -> bool {
-        self.more
-            .as_ref()
-            .is_none_or(|more| more.kept.iter().all(|kept| *kept as usize != constant))
+        self.kept.iter().all(|kept| *kept as usize != constant)
     }
 
     /// The projected variables, in the order of the SELECT clause.
@@ -285,15 +257,14 @@ impl Template {
             Node::Constant(number) => constants.get(number as usize).copied().unwrap_or(ANY),
             Node::Variable(_) => ANY,
         };
-        let plain = self.residual().is_empty().then(|| {
+        let plain = self.residual.is_empty().then(|| {
             let patterns = self.branches[0].patterns.iter();
             patterns.map(move |&[_, property, object]| match open(property) {
                 ANY => (ANY, ANY),
                 property => (property, open(object)),
             })
         });
-        let demanded: &[[Node; 2]] = self.more.as_ref().map_or(&[], |more| &more.demanded);
-        let stored = demanded.iter().map(move |&[p, o]| (open(p), open(o)));
+        let stored = self.demanded.iter().map(move |&[p, o]| (open(p), open(o)));
         plain.into_iter().flatten().chain(stored)
     }
 
@@ -310,7 +281,7 @@ impl Template {
             });
         }
         branch.each_constant(&mut |id| ids.push(id));
-        let mut constants = vec![None; self.slots as usize + self.operators().count()];
+        let mut constants = vec![None; self.slots as usize + self.operators.len()];
         for (slot, id) in slots.into_iter().zip(ids) {
             *constants.get_mut(slot as usize)? = Some(id);
         }
@@ -320,10 +291,12 @@ impl Template {
     /// The branches of a query with these constants.
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> FilledTemplate {
         let mut filled =
-            FilledTemplate { residual: self.residual().to_vec(), ..FilledTemplate::default() };
-        let composed = self.more.as_ref().map_or(&[][..], |more| &more.composed);
-        let composed: Vec<Id> =
-            composed.iter().map(|numbers| composed_of(numbers, constants, dictionary)).collect();
+            FilledTemplate { residual: self.residual.to_vec(), ..FilledTemplate::default() };
+        let composed: Vec<Id> = self
+            .composed
+            .iter()
+            .map(|numbers| composed_of(numbers, constants, dictionary))
+            .collect();
         filled.interned.extend(&composed);
         let put = |node: Node| match node {
             Node::Constant(number) => Node::Constant(match number & COMPOSED {
@@ -350,10 +323,7 @@ impl Template {
                         (Filter::Any(_), _) | (_, 0 | 2..) => Filter::Any(found.into()),
                         _ => found.swap_remove(0),
                     };
-                    let filter = (variable, filter);
-                    if !branch.filters.contains(&filter) {
-                        branch.filters.push(filter);
-                    }
+                    push_new(&mut branch.filters, (variable, filter));
                     continue;
                 }
                 for id in filled.interned.drain(mark..) {
@@ -366,25 +336,20 @@ impl Template {
                     Filter::Taxonomy { operator, .. } => operator.name(),
                     Filter::Any(_) => "||",
                 };
-                let reason = Cow::from(format!("FILTER {name}"));
-                if !filled.residual.contains(&reason) {
-                    filled.residual.push(reason);
-                }
+                push_new(&mut filled.residual, format!("FILTER {name}").into());
             }
             filled.branches.push(branch);
         }
-        filled.supports = match &self.more {
-            Some(more) if !self.residual().is_empty() => {
-                more.supports.iter().map(|pattern| pattern.map(put)).collect()
-            }
-            _ => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
+        filled.supports = match self.residual.is_empty() {
+            true => filled.branches[0].patterns.iter().map(|pattern| alone(*pattern)).collect(),
+            false => self.supports.iter().map(|pattern| pattern.map(put)).collect(),
         };
         filled
     }
 
     /// The algebra with slots for constants. Comparisons with quantities are calls of
     /// `gm:compare(left, "operator", right)`.
-    pub fn algebra(&self) -> Result<Query, QueryError> {
+    pub fn algebra(&self) -> Result<Query, Fault> {
         on_stack(self.is_deep, || {
             let mut query = parse(&filled(&self.text, |_, _| true))?;
             compare_by_calls(pattern_of_mut(&mut query));
@@ -393,18 +358,18 @@ impl Template {
     }
 
     /// The algebra of a query with these constants, as N-Triples texts.
-    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, QueryError> {
+    pub fn substituted(&self, constants: &[impl AsRef<str>]) -> Result<Query, Fault> {
         let constants: Option<Vec<_>> =
             constants.iter().map(|text| read_term(text.as_ref())).collect();
         let mut query = self.algebra()?;
         constants
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
-            .ok_or_else(|| QueryError::new("a constant is not valid in its place", "Replace it."))?;
+            .ok_or_else(|| Fault::new("a constant is not valid in its place", "Replace it."))?;
         Ok(query)
     }
 
     /// The patterns whose properties and constants units may change.
-    pub fn measurable(&self) -> Result<Vec<MeasurablePattern>, QueryError> {
+    pub fn measurable(&self) -> Result<Vec<MeasurablePattern>, Fault> {
         on_stack(self.is_deep, || {
             let query = parse(&filled(&self.text, |_, _| true))?;
             let mut analysis = QueryAnalyzer::new(self.slots, 1, false, Operators::default());
@@ -414,9 +379,9 @@ impl Template {
     }
 }
 
-fn parse(text: &str) -> Result<Query, QueryError> {
+fn parse(text: &str) -> Result<Query, Fault> {
     let parsed = SparqlParser::new().parse_query(text);
-    parsed.map_err(|error| QueryError::unreadable(text, &error.to_string()))
+    parsed.map_err(|error| Fault::unreadable(text, &error.to_string()))
 }
 
 /// How many triple patterns and steps of property paths a query has, those inside EXISTS and of a

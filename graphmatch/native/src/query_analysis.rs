@@ -18,6 +18,7 @@ use crate::branch::{
 };
 use crate::operators::Operators;
 use crate::query::MeasurablePattern;
+use crate::push_new;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{
@@ -33,6 +34,11 @@ pub(crate) const OPEN: Node = Node::Variable(0);
 /// The bit that marks the number of a constant that consists of several.
 pub(crate) const COMPOSED: u32 = 1 << 31;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+/// The functions of graphmatch.
+const FUNCTIONS: &str = "descendantOf ancestorOf childOf compare";
+/// The types to which a value can be cast.
+const CASTS: &str = "string boolean double float integer decimal date time dateTime duration \
+                     yearMonthDuration dayTimeDuration";
 const TOO_MANY: &str = "more branches than subscription_branches";
 
 /// A branch whose constants and variables are numbers.
@@ -134,7 +140,7 @@ pub(crate) fn may_be_empty(pattern: &GraphPattern, top: bool) -> bool {
         // Without GROUP BY, a subquery has a row if there are no solutions.
         GraphPattern::Group { variables, .. } if variables.is_empty() && !top => true,
         GraphPattern::Project { inner, .. } => may_be_empty(inner, false),
-        other => parts(other)[0].is_some_and(|inner| may_be_empty(inner, top)),
+        other => parts(other).first().is_some_and(|inner| may_be_empty(inner, top)),
     }
 }
 
@@ -194,10 +200,7 @@ impl<'a> QueryAnalyzer<'a> {
     }
 
     pub fn add_residual(&mut self, reason: impl Into<Cow<'static, str>>) {
-        let reason = reason.into();
-        if !self.residual.contains(&reason) {
-            self.residual.push(reason);
-        }
+        push_new(&mut self.residual, reason.into());
     }
 
     pub fn retain_constants(&mut self, property: Node, object: Node) {
@@ -563,18 +566,12 @@ impl<'a> QueryAnalyzer<'a> {
     }
 
     fn custom(&mut self, name: &NamedNode, arguments: usize) {
-        let known = match (name.as_str().strip_prefix(GM), name.as_str().strip_prefix(XSD)) {
-            (Some("descendantOf" | "ancestorOf" | "childOf" | "compare"), _) => true,
-            (
-                _,
-                Some(
-                    "string" | "boolean" | "double" | "float" | "integer" | "decimal" | "date"
-                    | "time" | "dateTime" | "duration" | "yearMonthDuration" | "dayTimeDuration",
-                ),
-            ) => arguments == 1,
-            _ => self.operators.find(name).is_some(),
+        let is_one = |namespace: &str, names: &str| {
+            let own = name.as_str().strip_prefix(namespace);
+            own.is_some_and(|own| names.split(' ').any(|one| one == own))
         };
-        if !known {
+        let is_known = is_one(GM, FUNCTIONS) || is_one(XSD, CASTS) && arguments == 1;
+        if !is_known && self.operators.find(name).is_none() {
             self.unknown_function.get_or_insert(name.to_string());
         }
     }

@@ -1,58 +1,28 @@
-//! Errors of queries, with their places.
+//! Faults of queries, from what the parser says.
 
-/// The reason why a text cannot be a subscription.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueryError {
-    /// The problem.
-    pub what: String,
-    /// The remedy.
-    pub remedy: String,
-    /// The line, from 1, if it is known.
-    pub line: Option<usize>,
-    /// The column in characters, from 1, if it is known.
-    pub column: Option<usize>,
-}
+use crate::fault::{Fault, fault_at};
 
 const NOT_SPARQL: &str = "not SPARQL: ";
 
-impl QueryError {
-    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: remedy.into(), line: None, column: None }
-    }
-
-    /// Adds the place of an offset into the text. An offset beyond the text has none.
-    pub(crate) fn at(mut self, text: &str, offset: usize) -> Self {
-        if let Some(before) = text.get(..offset) {
-            self.line = Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1);
-            let line = before.rsplit('\n').next().unwrap_or_default();
-            self.column = Some(line.chars().count() + 1);
-        }
-        self
-    }
-
-    pub(crate) fn out_of_place(text: &str, offset: usize) -> Self {
-        let rest = text.get(offset..).and_then(|rest| rest.split_whitespace().next());
-        let what = match rest {
+impl Fault {
+    /// The fault of a query that breaks the grammar, without the parser's list of expected tokens.
+    pub(crate) fn unreadable(text: &str, message: &str) -> Self {
+        let Some((offset, _)) = expectation(text, message) else {
+            return Self::new(format!("{NOT_SPARQL}{message}"), "Correct the query.");
+        };
+        let what = match text[offset..].split_whitespace().next() {
             Some(word) => {
                 format!("“{}” is out of place", word.chars().take(40).collect::<String>())
             }
             None => "it ends too early".to_owned(),
         };
         let remedy = "Correct the query there, or just before.";
-        Self::new(format!("{NOT_SPARQL}{what}"), remedy).at(text, offset)
+        fault_at(format!("{NOT_SPARQL}{what}"), remedy, text.as_bytes(), offset)
     }
 
-    /// The error of a query that breaks the grammar, without the parser's list of expected tokens.
-    pub(crate) fn unreadable(text: &str, message: &str) -> Self {
-        match place(text, message) {
-            Some((offset, _)) => Self::out_of_place(text, offset),
-            None => Self::new(format!("{NOT_SPARQL}{message}"), "Correct the query."),
-        }
-    }
-
-    /// The error of a query that follows the grammar but breaks another rule of SPARQL.
+    /// The fault of a query that follows the grammar but breaks another rule of SPARQL.
     pub(crate) fn senseless(text: &str, message: &str) -> Option<Self> {
-        let (offset, reason) = place(text, message)?;
+        let (offset, reason) = expectation(text, message)?;
         // Tokens are in quotes, in brackets, or single words. The last one comes with each function.
         let reasons = reason.strip_prefix("one of ").unwrap_or(reason);
         let is_sentence = |one: &&str| {
@@ -64,12 +34,12 @@ impl QueryError {
         } else {
             "Correct the query."
         };
-        Some(Self::new(format!("{NOT_SPARQL}{reason}"), remedy).at(text, offset))
+        Some(fault_at(format!("{NOT_SPARQL}{reason}"), remedy, text.as_bytes(), offset))
     }
 }
 
 /// The offset that a parser's message names, and what it expected there.
-fn place<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
+fn expectation<'a>(text: &str, message: &'a str) -> Option<(usize, &'a str)> {
     let (place, reason) = message.strip_prefix("error at ")?.split_once(": expected ")?;
     let (line, column) = place.split_once(':')?;
     let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);

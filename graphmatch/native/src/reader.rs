@@ -9,7 +9,7 @@
 //! Cost: that of [`crate::ntriples`] for lines; otherwise that of the parser, and a hash and a copy of
 //! each distinct term.
 
-use crate::fault::{Fault, REMEDY, fault_at, place, place_of};
+use crate::fault::{Fault, REMEDY, fault_at, place};
 use crate::limits::{Limits, grouped};
 use crate::ntriples::{LineReader, Stream, max_bytes, read_piece};
 use crate::precheck::{check_json, check_nesting, check_xml};
@@ -126,7 +126,7 @@ impl Quads {
                     return true;
                 }
                 Err(fault) => {
-                    build.refuse(self.fault_of_term(fault, &build.text));
+                    build.refuse(fault);
                     return false;
                 }
             }
@@ -178,14 +178,6 @@ impl Quads {
             None => fault,
         }
     }
-
-    /// The fault of a term with its place, if it is a relative IRI that is written in quotes.
-    fn fault_of_term(&self, fault: Fault, key: &[u8]) -> Fault {
-        let end = key.len().saturating_sub(1);
-        let Some(name) = key.get(1 + NO_BASE.len()..end) else { return fault };
-        let quoted = |quote: &[u8]| place_of(&self.text, &[quote, name, quote].concat());
-        fault.at(quoted(b"\"").or_else(|| quoted(b"'")))
-    }
 }
 
 fn is_json(syntax: RdfFormat) -> bool {
@@ -209,12 +201,7 @@ pub struct Reader {
 impl Reader {
     /// A reader of a document in a syntax. The document is some bytes, followed by a stream. It is
     /// read at once, unless it has lines.
-    pub fn new(
-        bytes: Vec<u8>,
-        stream: Option<Box<dyn Read + Send>>,
-        syntax: RdfFormat,
-        options: ReaderOptions,
-    ) -> Self {
+    pub fn new(bytes: Vec<u8>, stream: Stream, syntax: RdfFormat, options: ReaderOptions) -> Self {
         let split = options.split_by;
         let by_graph = split == "graph" || split == "auto" && syntax.supports_datasets();
         let mut build = Builder::new(syntax, options.limits, options.source.clone(), by_graph);
@@ -278,8 +265,12 @@ impl Reader {
                 }
                 Input::End => {
                     if std::mem::take(&mut build.is_silent) {
-                        let fault = self.nothing();
-                        self.build.report(fault);
+                        let split_by = self.options.split_by;
+                        let what = format!(
+                            "there is no publication in it, if it is split by `{split_by}`"
+                        );
+                        let remedy = "Check that it is the right file, or split it in another way.";
+                        build.report(Fault { refused: false, ..Fault::new(what, remedy) });
                     }
                     return false;
                 }
@@ -292,13 +283,6 @@ impl Reader {
                 return true;
             }
         }
-    }
-
-    fn nothing(&self) -> Fault {
-        let split_by = self.options.split_by;
-        let what = format!("there is no publication in it, if it is split by `{split_by}`");
-        let remedy = "Check that it is the right file, or split it in another way.";
-        Fault { refused: false, ..Fault::new(what, remedy) }
     }
 }
 

@@ -6,11 +6,10 @@
 //!
 //! Source: R. Cox, Regular expression matching with a trigram index, 2012.
 
-use regex_syntax::ParserBuilder;
+use crate::branch::Folding;
+use crate::filter::fold;
 use regex_syntax::hir::literal::Extractor;
-use regex_syntax::hir::{
-    Capture, Class, ClassUnicode, ClassUnicodeRange, Dot, Hir, HirKind, Repetition,
-};
+use regex_syntax::hir::{Hir, HirKind};
 use std::cmp::Reverse;
 
 /// Maximum number of alternatives.
@@ -29,27 +28,23 @@ pub fn required_parts(pattern: &str, flags: &str, fold: bool) -> Option<(Vec<Str
     if !fold && flags.contains('i') {
         return None;
     }
-    let quoted = flags.contains('q').then(|| regex_syntax::escape(pattern));
-    let mut parser = ParserBuilder::new();
-    for flag in flags.chars() {
-        match flag {
-            's' => parser.dot_matches_new_line(true),
-            'm' => parser.multi_line(true),
-            'i' => parser.case_insensitive(true),
-            'x' => parser.ignore_whitespace(true),
-            'q' => &mut parser,
-            _ => return None,
-        };
+    let pattern = with_flags(pattern, &flags.replace('i', ""))?;
+    let exact = required(&regex_syntax::parse(&pattern).ok()?)?;
+    let folded = folded(&exact).filter(|_| fold);
+    let rank = |texts: &Vec<String>| (texts.len() <= FEW_PARTS, worth(texts));
+    match folded {
+        Some(folded) if flags.contains('i') || rank(&folded) > rank(&exact) => Some((folded, true)),
+        _ => (!flags.contains('i')).then_some((exact, false)),
     }
-    let hir = parser.build().parse(quoted.as_deref().unwrap_or(pattern)).ok()?;
-    let exact = required(&hir);
-    let folded = if fold { required(&small_letters(&hir)) } else { None };
-    let rank = |texts: &Option<Vec<String>>| {
-        texts.as_ref().map(|texts| (texts.len() <= FEW_PARTS, worth(texts)))
-    };
-    let caseless = rank(&folded) > rank(&exact);
-    let texts = if caseless { folded } else { exact }?;
-    Some((texts, caseless))
+}
+
+/// An expression with the flags of SPARQL inside it; `None` if a flag is unknown.
+pub(crate) fn with_flags(pattern: &str, flags: &str) -> Option<String> {
+    let escaped = flags.contains('q').then(|| regex_syntax::escape(pattern));
+    let inline: String = "smix".chars().filter(|&flag| flags.contains(flag)).collect();
+    let begin = if inline.is_empty() { inline } else { format!("(?{inline})") };
+    let is_known = flags.chars().all(|flag| "smixq".contains(flag));
+    is_known.then(|| begin + escaped.as_deref().unwrap_or(pattern))
 }
 
 /// The selectivity of strings: the length of the shortest, then the number of strings.
@@ -103,54 +98,16 @@ fn distinct(mut texts: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// An expression of small ASCII letters. It matches a folded text wherever the given one does: other
-/// characters become `.`.
-fn small_letters(hir: &Hir) -> Hir {
-    let anything = || Hir::dot(Dot::AnyChar);
-    let sub = |sub: &Hir| Box::new(small_letters(sub));
-    match hir.kind() {
-        HirKind::Literal(literal) => {
-            let text = String::from_utf8_lossy(&literal.0);
-            let one = |c: char| match folded_character(c) {
-                Some(c) => Hir::literal([c as u8]),
-                None => anything(),
-            };
-            Hir::concat(text.chars().map(one).collect())
-        }
-        HirKind::Class(Class::Unicode(class)) => {
-            let length: usize = class.ranges().iter().map(ClassUnicodeRange::len).sum();
-            let all = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            let all: Option<Vec<char>> = all.take(3 * FEW_PARTS).map(folded_character).collect();
-            match all.filter(|_| length <= 3 * FEW_PARTS) {
-                Some(all) => {
-                    let ranges = all.into_iter().map(|c| ClassUnicodeRange::new(c, c));
-                    Hir::class(Class::Unicode(ClassUnicode::new(ranges)))
-                }
-                None => anything(),
-            }
-        }
-        HirKind::Repetition(repetition) => {
-            let sub = sub(&repetition.sub);
-            Hir::repetition(Repetition { sub, ..repetition.clone() })
-        }
-        HirKind::Capture(capture) => {
-            Hir::capture(Capture { sub: sub(&capture.sub), ..capture.clone() })
-        }
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(small_letters).collect()),
-        HirKind::Alternation(choices) => {
-            Hir::alternation(choices.iter().map(small_letters).collect())
-        }
-        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => hir.clone(),
-    }
-}
-
-/// The ASCII character that simple case folding makes of a character.
-fn folded_character(c: char) -> Option<char> {
-    match c {
-        'ſ' => Some('s'),
-        '\u{212A}' => Some('k'),
-        _ => c.is_ascii().then(|| c.to_ascii_lowercase()),
-    }
+/// The longest parts of strings that simple case folding makes ASCII letters; `None` if one of them
+/// has none. A match in any case contains one of these after folding.
+fn folded(texts: &[String]) -> Option<Vec<String>> {
+    let longest = |text: &String| {
+        let mut folded = Vec::new();
+        fold(text.as_bytes(), Folding::Caseless, &mut folded);
+        let parts = folded.split(|byte| !byte.is_ascii()).filter(|part| part.len() > 1);
+        parts.max_by_key(|part| part.len()).map(|part| String::from_utf8_lossy(part).into_owned())
+    };
+    Some(distinct(texts.iter().map(longest).collect::<Option<_>>()?))
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@
 //! A template is rewritten once, with slots for constants. [`substitute_rewritten`] puts them in.
 
 use crate::algebra::{
-    operands_mut, parts_mut, pattern_of_mut, slot_of_iri, slot_of_literal, substitute,
+    inside_mut, operands_mut, pattern_of_mut, slot_of_iri, slot_of_literal, substitute,
 };
 use crate::branch::{GM, TaxonomyOperator};
 use crate::delta::Fresh;
 use crate::lexical::PRIVATE;
+use crate::push_new;
 use oxrdf::vocab::xsd;
 use oxrdf::{Term, Triple};
 use spareval::ExpressionTerm;
@@ -70,12 +71,12 @@ pub(crate) fn substitute_rewritten(query: &mut Query, constants: &[Term]) -> Opt
         if let Term::NamedNode(property) = &mut constant {
             attribute(property);
         }
-        Some(marked_term(constant))
+        Some(each_literal(constant, marked))
     })
 }
 
 /// Returns a literal under a datatype that keeps its text, or itself if its form is canonical.
-fn marked(literal: Literal) -> Literal {
+pub(crate) fn marked(literal: Literal) -> Literal {
     if let Some((slot, _)) = slot_of_literal(&literal) {
         let slot = (slot | REWRITTEN).to_string();
         return Literal::new_typed_literal(slot, literal.datatype().into_owned());
@@ -102,7 +103,7 @@ pub(crate) fn unmarked(literal: Literal) -> Literal {
 }
 
 /// Applies a change to a literal, or to the literals inside a triple term.
-fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
+pub(crate) fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
     match term {
         Term::Literal(literal) => change(literal).into(),
         Term::Triple(triple) => {
@@ -112,16 +113,6 @@ fn each_literal(term: Term, change: fn(Literal) -> Literal) -> Term {
     }
 }
 
-/// Returns the term as expressions get it.
-pub(crate) fn marked_term(term: Term) -> Term {
-    each_literal(term, marked)
-}
-
-/// Returns the term that was marked.
-pub(crate) fn unmarked_term(term: Term) -> Term {
-    each_literal(term, unmarked)
-}
-
 /// Rewrites queries, and collects the functions that they call.
 pub(crate) struct Rewriter {
     pub(crate) fresh: Fresh,
@@ -129,10 +120,6 @@ pub(crate) struct Rewriter {
 }
 
 impl Rewriter {
-    pub(crate) fn new(fresh: Fresh) -> Self {
-        Self { fresh, functions: Vec::new() }
-    }
-
     /// Rewrites a query.
     pub(crate) fn query(&mut self, query: &mut Query) {
         self.pattern(pattern_of_mut(query));
@@ -163,7 +150,7 @@ impl Rewriter {
                 }
                 // spareval would take the values of literals inside triple terms.
                 for term in bindings.iter_mut().flatten().flatten() {
-                    if let Ok(marked) = marked_term(term.clone().into()).try_into() {
+                    if let Ok(marked) = each_literal(term.clone().into(), marked).try_into() {
                         *term = marked;
                     }
                 }
@@ -173,7 +160,7 @@ impl Rewriter {
                 aggregates.iter_mut().for_each(|(_, aggregate)| self.aggregate(aggregate));
             }
             other => {
-                let (patterns, expressions) = parts_mut(other);
+                let (patterns, expressions) = inside_mut(other);
                 patterns.into_iter().for_each(|inner| self.pattern(inner));
                 expressions.into_iter().for_each(|inner| self.value(inner));
             }
@@ -245,45 +232,38 @@ impl Rewriter {
 
     /// Rewrites the call of a function; returns its replacement.
     fn call(&mut self, function: &Function, arguments: &mut Vec<Expression>) -> Option<Expression> {
-        match function {
-            Function::Str | Function::Datatype | Function::Object | Function::Triple => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-            }
-            Function::Custom(name) if is_operator(name.as_str()) => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-                self.note(name.clone());
-                return None;
-            }
-            Function::Custom(name) if TaxonomyOperator::of_iri(name.as_str()).is_some() => {
-                arguments.iter_mut().for_each(|argument| self.term(argument));
-                return Some(self.taxonomy(name, std::mem::take(arguments)));
-            }
-            _ => arguments.iter_mut().for_each(|argument| self.value(argument)),
+        let is_taxonomy = |name: &str| TaxonomyOperator::of_iri(name).is_some();
+        let takes_terms = match function {
+            Function::Str | Function::Datatype | Function::Object | Function::Triple => true,
+            Function::Custom(name) => is_operator(name.as_str()) || is_taxonomy(name.as_str()),
+            _ => false,
+        };
+        for argument in arguments.iter_mut() {
+            if takes_terms { self.term(argument) } else { self.value(argument) }
         }
-        let mut parts = std::mem::take(arguments);
-        match function {
-            Function::Datatype => Some(self.private(DATATYPE, parts)),
-            Function::Regex => Some(self.private(REGEX, parts)),
-            Function::Replace => Some(self.private(REPLACE, parts)),
-            Function::Now => Some(self.private(NOW, parts)),
-            Function::Concat => {
-                while parts.len() > CONCAT_ARGUMENTS {
+        let name = match function {
+            Function::Datatype => DATATYPE,
+            Function::Regex => REGEX,
+            Function::Replace => REPLACE,
+            Function::Now => NOW,
+            Function::Concat | Function::EncodeForUri => {
+                let mut parts = std::mem::take(arguments);
+                while *function == Function::Concat && parts.len() > CONCAT_ARGUMENTS {
                     let some = parts.chunks(CONCAT_ARGUMENTS).map(<[Expression]>::to_vec);
                     parts = some.map(|some| self.counted(Function::Concat, some)).collect();
                 }
-                Some(self.counted(Function::Concat, parts))
+                return Some(self.counted(function.clone(), parts));
             }
-            Function::EncodeForUri => Some(self.counted(Function::EncodeForUri, parts)),
+            Function::Custom(name) if is_taxonomy(name.as_str()) => {
+                return Some(self.taxonomy(name, std::mem::take(arguments)));
+            }
             Function::Custom(name) => {
                 self.note(name.clone());
-                *arguments = parts;
-                None
+                return None;
             }
-            _ => {
-                *arguments = parts;
-                None
-            }
-        }
+            _ => return None,
+        };
+        Some(self.private(name, std::mem::take(arguments)))
     }
 
     /// A call of a function that makes a text, which is counted if it is long.
@@ -336,9 +316,7 @@ impl Rewriter {
     }
 
     fn note(&mut self, name: NamedNode) {
-        if !self.functions.contains(&name) {
-            self.functions.push(name);
-        }
+        push_new(&mut self.functions, name);
     }
 }
 

@@ -3,9 +3,9 @@
 //! The scan knows just enough of SPARQL's tokens to count brackets and operators outside of strings,
 //! comments and IRIs.
 
+use crate::fault::{Fault, fault_at};
 use crate::limits::{Limits, grouped};
 use crate::precheck::quoted_length;
-use crate::query_error::QueryError;
 use oxiri::Iri;
 use regex::Regex;
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ pub(crate) struct Scanner<'a> {
     /// Places and what the parser has to read there instead.
     edits: Vec<(Range<usize>, String)>,
     /// The first undeclared prefix or relative IRI. The parser's message does not name it.
-    pub(crate) unresolved: Option<QueryError>,
+    pub(crate) unresolved: Option<Fault>,
 }
 
 /// Checks a text against the limits. Default prefixes need no declaration.
@@ -86,11 +86,11 @@ pub(crate) fn scan<'a>(
     text: &'a str,
     limits: Limits,
     defaults: &'a [String],
-) -> Result<Scanner<'a>, QueryError> {
+) -> Result<Scanner<'a>, Fault> {
     let most = limits.text_characters;
     if text.len() > most && text.chars().count() > most {
         let what = format!("a query has more than {} characters", grouped(most as u64));
-        return Err(QueryError::new(what, "Raise the limit `text_characters`, or shorten it."));
+        return Err(Fault::new(what, "Raise the limit `text_characters`, or shorten it."));
     }
     let is_prologue = true;
     let mut scanner = Scanner { text, limits, defaults, is_prologue, ..Scanner::default() };
@@ -100,9 +100,14 @@ pub(crate) fn scan<'a>(
         scanner.token(next)?;
     }
     if is_empty {
-        return Err(QueryError::new("the query is empty", "Write a SPARQL query."));
+        return Err(Fault::new("the query is empty", "Write a SPARQL query."));
     }
     Ok(scanner)
+}
+
+/// The length of the characters of a kind that a text begins with.
+fn span(text: &str, is_part: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
 }
 
 fn is_word(c: char) -> bool {
@@ -125,22 +130,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes one token.
-    fn token(&mut self, next: char) -> Result<(), QueryError> {
+    fn token(&mut self, next: char) -> Result<(), Fault> {
         let (start, rest) = (self.at, &self.text[self.at..]);
-        let length = |is_part: fn(char) -> bool| rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let is_numeric = |c: char| c.is_ascii_digit() || c == '.';
         let begins = self.mode != Mode::Expression || !self.has_operand;
         match next {
             ' ' | '\t' | '\n' | '\r' => self.at += 1,
             '#' => self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()),
             '"' | '\'' => self.operand(quoted_length(rest.as_bytes(), next as u8)),
-            '@' => self.operand(
-                1 + rest[1..]
-                    .find(|c: char| c != '-' && !c.is_ascii_alphanumeric())
-                    .unwrap_or(rest.len() - 1),
-            ),
+            '@' => self.operand(1 + span(&rest[1..], |c| c == '-' || c.is_ascii_alphanumeric())),
             '?' | '$' if rest[1..].starts_with(is_word) => {
-                self.operand(1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1));
+                self.operand(1 + span(&rest[1..], is_word));
                 return self.count_part(start);
             }
             '<' if begins && !rest.starts_with("<<") => {
@@ -149,7 +149,7 @@ impl<'a> Scanner<'a> {
                 self.has_base |= self.word == "BASE";
                 if self.word == "BASE" && iri.starts_with("slot:") {
                     let what = format!("the base <{iri}> is reserved");
-                    return Err(QueryError::new(what, "Use another one.").at(self.text, start));
+                    return Err(fault_at(what, "Use another one.", self.text.as_bytes(), start));
                 }
                 if !self.has_base
                     && !iri.contains('\\')
@@ -174,7 +174,7 @@ impl<'a> Scanner<'a> {
                 self.operand(number.len());
             }
             '+' | '-' if begins && rest[1..].starts_with(is_numeric) => self.at += 1,
-            '0'..='9' => self.operand(length(|c| c.is_ascii_alphanumeric() || c == '.')),
+            '0'..='9' => self.operand(span(rest, |c| c.is_ascii_alphanumeric() || c == '.')),
             c if is_word(c) || c == ':' => return self.word(),
             _ => return self.sign(begins),
         }
@@ -189,25 +189,25 @@ impl<'a> Scanner<'a> {
     }
 
     fn unresolved(&mut self, what: String, remedy: &str, start: usize) {
-        let error = || QueryError::new(what, remedy).at(self.text, start);
+        let error = || fault_at(what, remedy, self.text.as_bytes(), start);
         self.unresolved.get_or_insert_with(error);
     }
 
     /// Counts an IRI or a prefixed name.
-    fn name(&mut self, start: usize, declared: usize) -> Result<(), QueryError> {
+    fn name(&mut self, start: usize, declared: usize) -> Result<(), Fault> {
         self.names += 1;
         self.declared += declared;
         if self.names.saturating_mul(self.declared) > self.limits.document_bytes {
             let what = "its constants are longer than `document_bytes`";
             let remedy = "Shorten its prefixes, or raise the limit.";
-            return Err(QueryError::new(what, remedy).at(self.text, start));
+            return Err(fault_at(what, remedy, self.text.as_bytes(), start));
         }
         // DESCRIBE nests one pattern per IRI.
         if self.mode == Mode::Top && !self.is_prologue { self.count(start) } else { Ok(()) }
     }
 
     /// Passes a keyword, the name of a function, a prefixed name or a blank node.
-    fn word(&mut self) -> Result<(), QueryError> {
+    fn word(&mut self) -> Result<(), Fault> {
         let (start, text) = (self.at, self.text);
         let rest = &text[start..];
         let mut is_escaped = false;
@@ -237,7 +237,7 @@ impl<'a> Scanner<'a> {
             self.operand(name.len());
             return self.name(start, 0);
         }
-        let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let length = span(rest, is_word);
         let word = rest[..length].to_ascii_uppercase();
         self.operand(length);
         self.has_operand = matches!(word.as_str(), "TRUE" | "FALSE");
@@ -263,7 +263,7 @@ impl<'a> Scanner<'a> {
             _ => ("", ""),
         };
         if !reason.is_empty() {
-            return Err(QueryError::new(word + reason, remedy).at(self.text, start));
+            return Err(fault_at(word + reason, remedy, self.text.as_bytes(), start));
         }
         if word == "SELECT" && self.mode == Mode::Pattern {
             self.mode = Mode::Top;
@@ -274,7 +274,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes a bracket or an operator.
-    fn sign(&mut self, begins: bool) -> Result<(), QueryError> {
+    fn sign(&mut self, begins: bool) -> Result<(), Fault> {
         let (start, rest) = (self.at, &self.text[self.at..]);
         if let Some(level) = self.levels.pop_if(|level| rest.starts_with(level.closing)) {
             self.mode = level.outer;
@@ -287,15 +287,14 @@ impl<'a> Scanner<'a> {
         }
         // The signs of `&&`, `||`, `!=` and `<=` count once.
         let first = rest.chars().next().map_or(1, char::len_utf8);
-        let length =
-            rest[first..].find(|c| !"&|=".contains(c)).unwrap_or(rest.len() - first) + first;
+        let length = first + span(&rest[first..], |c| "&|=".contains(c));
         let sign = &rest[..length];
         self.operand(length);
         self.has_operand = false;
         if matches!(sign, "." | "," | ";" | "^") { Ok(()) } else { self.count(start) }
     }
 
-    fn open(&mut self, opening: &str, closing: &'static str) -> Result<(), QueryError> {
+    fn open(&mut self, opening: &str, closing: &'static str) -> Result<(), Fault> {
         let start = self.at;
         let is_read_twice = opening == "(" && READ_TWICE.contains(&self.word.as_str());
         self.levels.push(Level { outer: self.mode, closing, is_read_twice });
@@ -310,7 +309,7 @@ impl<'a> Scanner<'a> {
         if is_read_twice && nested > MAX_READ_TWICE {
             let what = format!("{} nest more than {MAX_READ_TWICE} deep", READ_TWICE.join(", "));
             let remedy = "Put the inner ones into BIND.";
-            return Err(QueryError::new(what, remedy).at(self.text, start));
+            return Err(fault_at(what, remedy, self.text.as_bytes(), start));
         }
         self.deepest = self.deepest.max(self.levels.len());
         if matches!(opening, "{" | "{|") {
@@ -320,31 +319,31 @@ impl<'a> Scanner<'a> {
     }
 
     /// Counts a keyword, a function or an operator.
-    fn count(&mut self, start: usize) -> Result<(), QueryError> {
+    fn count(&mut self, start: usize) -> Result<(), Fault> {
         self.operators += 1;
         let most = self.limits.subscription_operators;
         self.within(self.operators, "subscription_operators", most, start)
     }
 
     /// Counts a variable or a group: the parser's time grows with the square of their number.
-    fn count_part(&mut self, start: usize) -> Result<(), QueryError> {
+    fn count_part(&mut self, start: usize) -> Result<(), Fault> {
         self.parts += 1;
         let most = self.limits.subscription_patterns;
         self.within(self.parts / PARTS_PER_PATTERN, "subscription_patterns", most, start)
     }
 
-    fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), QueryError> {
+    fn within(&self, found: usize, name: &str, limit: usize, at: usize) -> Result<(), Fault> {
         if found <= limit {
             return Ok(());
         }
         let what = format!("the query exceeds the limit `{name}` ({limit})");
         let remedy = "Split it into several subscriptions, or raise the limit.";
-        Err(QueryError::new(what, remedy).at(self.text, at))
+        Err(fault_at(what, remedy, self.text.as_bytes(), at))
     }
 }
 
 /// Runs a recursion over a query, on a large stack if the query is deep.
-pub(crate) fn on_stack<T: Send, E: From<QueryError> + Send>(
+pub(crate) fn on_stack<T: Send, E: From<Fault> + Send>(
     deep: bool,
     run: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
@@ -355,7 +354,7 @@ pub(crate) fn on_stack<T: Send, E: From<QueryError> + Send>(
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
         let no_thread = |error| {
             let what = format!("cannot start a thread for a deeply nested query: {error}");
-            QueryError::new(what, "Nest fewer brackets, or free memory.")
+            Fault::new(what, "Nest fewer brackets, or free memory.")
         };
         thread.map_err(no_thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
     })

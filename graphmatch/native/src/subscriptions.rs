@@ -118,11 +118,6 @@ impl Subscriptions {
         self.names.len()
     }
 
-    /// Returns true if there are no subscriptions.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the number of the subscription with an id.
     pub fn find(&self, name: &str) -> Option<Number> {
         self.names.find(name.as_bytes())
@@ -214,7 +209,7 @@ impl Subscriptions {
         self.drop_lists(number);
         self.names.release(number);
         self.comments.remove(&number);
-        if self.is_empty() {
+        if self.len() == 0 {
             (self.kept, self.serials, self.next) = (Vec::new(), Vec::new(), 0);
         }
     }
@@ -232,7 +227,6 @@ impl Subscriptions {
     }
 
     /// Returns the position of a subscription in the order of subscribing.
-    #[inline]
     pub fn serial(&self, number: Number) -> u32 {
         self.serials.get(number as usize).copied().unwrap_or_default()
     }

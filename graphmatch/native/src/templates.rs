@@ -4,6 +4,7 @@
 //! stored encoded, in about 150 bytes, and decoded when they are needed, in half a microsecond. The
 //! templates that were needed lately are cached.
 
+use crate::arena::Arena;
 use crate::interner::Interner;
 use crate::query::Template;
 use crate::snapshot::{from_bytes, to_bytes};
@@ -40,85 +41,66 @@ impl<T> TemplateCache<T> {
 }
 
 /// Templates by their texts, counted by the subscriptions that have them.
-#[derive(Serialize, Deserialize)]
-#[serde(from = "Interner")]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Templates {
-    all: Interner,
-    /// The templates that were needed lately, by the last digits of their numbers.
+    texts: Interner,
+    /// The encoded templates, without their texts. Additions and removals are those of the texts, so
+    /// the numbers are the same.
+    encoded: Arena<u8>,
+    /// Templates that were needed lately.
     #[serde(skip)]
-    cache: Vec<Option<(u32, Arc<Template>)>>,
-}
-
-impl Default for Templates {
-    fn default() -> Self {
-        Self::from(Interner::default())
-    }
-}
-
-impl From<Interner> for Templates {
-    fn from(all: Interner) -> Self {
-        Self { all: all.with_key(text), cache: vec![None; CACHE_SIZE] }
-    }
-}
-
-/// The text that an encoded template begins with.
-fn text(template: &[u8]) -> &[u8] {
-    postcard::take_from_bytes::<&[u8]>(template).map_or(b"", |(text, _)| text)
+    cache: TemplateCache<Template>,
 }
 
 impl Templates {
     /// The template of a text.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.all.find(text.as_bytes())
+        self.texts.find(text.as_bytes())
     }
 
     /// The text of a template.
     pub fn text(&self, number: u32) -> &str {
-        std::str::from_utf8(text(self.all.get(number))).unwrap_or_default()
+        std::str::from_utf8(self.texts.get(number)).unwrap_or_default()
     }
 
     /// A template by its number.
     pub fn get(&self, number: u32) -> Option<Arc<Template>> {
-        match &self.cache[number as usize % CACHE_SIZE] {
-            Some((known, template)) if *known == number => Some(template.clone()),
-            _ => from_bytes(self.all.get(number)).map(Arc::new),
-        }
-    }
-
-    /// Puts a template into the cache.
-    pub fn remember(&mut self, number: u32) -> Option<Arc<Template>> {
-        let template = self.get(number)?;
-        self.cache[number as usize % CACHE_SIZE] = Some((number, template.clone()));
-        Some(template)
+        let text = self.text(number);
+        let decode = || from_bytes::<Template>(self.encoded.get(number)).ok_or(());
+        self.cache.get(text, || decode().map(|found| found.with_text(text))).ok()
     }
 
     /// How many there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.texts.len()
     }
 
     /// Adds a template that is not there; `None` if there is no room.
     pub fn add(&mut self, template: &Template) -> Option<u32> {
-        self.all.add(&to_bytes(template), 0)
+        let number = self.texts.add(template.text().as_bytes(), 0)?;
+        let encoded = self.encoded.insert(&to_bytes(template));
+        if encoded.is_none() {
+            self.texts.release(number);
+        }
+        encoded
     }
 
     /// Counts one more subscription of a template; false if there is no such template.
     pub fn retain(&mut self, number: u32) -> bool {
-        self.all.retain(number)
+        self.texts.retain(number)
     }
 
     /// Counts one subscription less. A template that has none is dropped.
     pub fn release(&mut self, number: u32) {
-        self.all.release(number);
-        if self.all.uses(number) == 0 {
-            self.cache[number as usize % CACHE_SIZE] = None;
+        if self.texts.release(number) {
+            self.encoded.remove(number);
         }
     }
 
     /// Drops a template that no subscription has.
     pub fn drop_unused(&mut self, number: u32) {
-        if self.all.uses(number) == 0 {
+        if self.texts.uses(number) == 0 {
             self.release(number);
         }
     }

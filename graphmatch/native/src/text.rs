@@ -105,7 +105,6 @@ impl Anchored {
     }
 
     /// Appends the numbers of the keywords with an anchor at a place of a text.
-    #[inline]
     fn find(&self, text: &[u8], at: usize, all: &Slab<Keyword>, found: &mut Vec<u32>) {
         if at + self.length > text.len() {
             return;
@@ -137,34 +136,27 @@ fn set(filter: &mut [u64], anchor: u128) {
     filter[bit / 64] |= 1 << (bit % 64);
 }
 
-/// The place in [`LENGTHS`] of the longest anchor that fits into a keyword, and 1 if an anchor of this
-/// length can begin with a space, otherwise 0.
-fn anchored(text: &[u8]) -> (usize, usize) {
-    let number = LENGTHS.iter().position(|&length| length <= text.len());
-    let number = number.unwrap_or(LENGTHS.len() - 1);
-    let at_space = text.windows(LENGTHS[number]).any(|anchor| anchor[0] == b' ');
-    (number, usize::from(at_space))
+/// The length of the longest anchor that fits into a keyword, and whether an anchor of this length can
+/// begin with a space.
+fn anchored(text: &[u8]) -> (usize, bool) {
+    let length = LENGTHS.into_iter().find(|&length| length <= text.len()).unwrap_or(1);
+    (length, text.windows(length).any(|anchor| anchor[0] == b' '))
+}
+
+/// Removes a row. Returns whether it was the last one.
+fn is_last(rows: &mut SmallVec<[u32; 2]>, row: u32) -> bool {
+    rows.retain(|one| *one != row);
+    rows.is_empty()
 }
 
 /// The filters of one view in one folding.
+#[derive(Default)]
 struct FilterGroup {
     keywords: Slab<Keyword>,
     by_text: HashMap<Arc<[u8]>, u32>,
     /// By the length of anchors, and whether they begin with a space.
-    anchored: [[Anchored; 2]; LENGTHS.len()],
+    anchored: HashMap<(usize, bool), Anchored>,
     equal: HashMap<Box<[u8]>, SmallVec<[u32; 2]>>,
-}
-
-impl Default for FilterGroup {
-    fn default() -> Self {
-        let (keywords, by_text, equal) = Default::default();
-        Self {
-            keywords,
-            by_text,
-            anchored: LENGTHS.map(|n| [false, true].map(|space| Anchored::new(n, space))),
-            equal,
-        }
-    }
 }
 
 impl FilterGroup {
@@ -178,32 +170,26 @@ impl FilterGroup {
         let text: Arc<[u8]> = text.into();
         let entry = self.keywords.vacant_entry();
         let number = entry.key() as u32;
-        let (length, at_space) = anchored(&text);
-        let anchored = &mut self.anchored[length][at_space];
+        let kind = anchored(&text);
+        let anchored = self.anchored.entry(kind).or_insert_with(|| Anchored::new(kind.0, kind.1));
         let offset = if text.is_empty() { 0 } else { anchored.add(number, &text) };
         entry.insert(Keyword { text: text.clone(), rows: smallvec![row], offset });
         self.by_text.insert(text, number);
     }
 
     fn remove(&mut self, operator: TextOperator, text: &[u8], row: u32) {
-        let number = self.by_text.get(text).copied();
-        let rows = if operator == TextOperator::Equals {
-            self.equal.get_mut(text)
-        } else {
-            number.map(|number| &mut self.keywords[number as usize].rows)
-        };
-        let Some(rows) = rows else { return };
-        let Some(at) = rows.iter().position(|&one| one == row) else { return };
-        rows.swap_remove(at);
-        if !rows.is_empty() {
-            return;
-        }
         if operator == TextOperator::Equals {
-            self.equal.remove(text);
-        } else if let Some(number) = number {
+            let rows = self.equal.get_mut(text);
+            if rows.is_some_and(|rows| is_last(rows, row)) {
+                self.equal.remove(text);
+            }
+        } else if let Some(&number) = self.by_text.get(text)
+            && is_last(&mut self.keywords[number as usize].rows, row)
+        {
             let keyword = self.keywords.remove(number as usize);
-            let (length, at_space) = anchored(text);
-            self.anchored[length][at_space].remove(number, &text[keyword.offset..]);
+            if let Some(anchored) = self.anchored.get_mut(&anchored(text)) {
+                anchored.remove(number, &text[keyword.offset..]);
+            }
             self.by_text.remove(text);
         }
     }
@@ -212,7 +198,7 @@ impl FilterGroup {
     fn find(&self, text: &[u8], found: &mut Vec<u32>, out: &mut Vec<u32>) {
         found.clear();
         found.extend(self.by_text.get(&b""[..]));
-        let all = self.anchored.iter().flatten().filter(|anchored| !anchored.anchors.is_empty());
+        let all = self.anchored.values().filter(|anchored| !anchored.anchors.is_empty());
         let (spaced, others): (Vec<_>, Vec<_>) = all.partition(|anchored| anchored.at_space);
         let mut look = |anchored: &Anchored, at| anchored.find(text, at, &self.keywords, found);
         if !spaced.is_empty() {
@@ -260,11 +246,6 @@ impl TextIndex {
             Filter::Any(filters) => filters.iter().all(Self::takes),
             _ => false,
         }
-    }
-
-    /// Whether there are no filters.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
     }
 
     /// Appends the rows whose filter a term may pass, with repeats. The index does not look at
@@ -376,7 +357,7 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &dictionary, local: &local };
-            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator { terms, memo: &memo, isa: &|_, _, _| false };
             for &id in &ids {
                 let mut rows = Vec::new();
                 index.hits(id, &evaluator, &mut scratch, &mut rows);
@@ -397,7 +378,7 @@ mod tests {
                 index.remove(filter, row as u32, &dictionary);
             }
         }
-        assert!(index.is_empty());
+        assert!(index.groups.is_empty());
     }
 
     #[test]
@@ -410,7 +391,7 @@ mod tests {
                 group.remove(TextOperator::Contains, text(round - 100).as_bytes(), round - 100);
             }
         }
-        assert!(group.keywords.len() < 200 && group.anchored[0][0].filter.len() < 1000);
+        assert!(group.keywords.len() < 200 && group.anchored[&(12, false)].filter.len() < 1000);
         let mut rows = Vec::new();
         let text = b"a word 19999 here, a word 19999 here, word 7 here";
         group.find(text, &mut Vec::new(), &mut rows);

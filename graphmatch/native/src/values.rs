@@ -326,12 +326,8 @@ impl SortKey {
         match *scalar {
             Scalar::Integer(value) => {
                 let value = i64::from(value);
-                let is_exact = value.unsigned_abs() <= 1 << 53;
-                Self::with_error(
-                    value as f64,
-                    if is_exact { 0.0 } else { DOUBLE_ERROR },
-                    Class::Number,
-                )
+                let error = if value.unsigned_abs() <= 1 << 53 { 0.0 } else { DOUBLE_ERROR };
+                Self::with_error(value as f64, error, Class::Number)
             }
             Scalar::Decimal(value) => Self::of_decimal(value, Class::Number),
             Scalar::Float(value) if !value.is_nan() => {

@@ -7,7 +7,7 @@
 //! A template's text has markers instead of slots, each one character if slots are numbered in order.
 //! [`filled`] puts slots or constants in.
 
-use crate::algebra::{body_mut, operands_mut, parts_mut, pattern_of_mut, projection_mut};
+use crate::algebra::{body_mut, inside_mut, operands_mut, pattern_of_mut, projection_mut};
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -228,7 +228,7 @@ struct Bracketer {
 
 impl Bracketer {
     fn parts(&mut self, pattern: &mut GraphPattern) {
-        let (patterns, expressions) = parts_mut(pattern);
+        let (patterns, expressions) = inside_mut(pattern);
         patterns.into_iter().for_each(|inner| self.pattern(inner));
         expressions.into_iter().for_each(|inner| self.expression(inner));
     }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::algebra::substitute;
-use crate::lexical::text_of;
 use crate::operators::{CallContext, Prefilter, Test};
 use spargebra::term::Variable;
 use std::collections::BTreeSet;
@@ -14,12 +13,11 @@ impl Engine {
         &self,
         worker: &Worker,
         number: Number,
-        now: Moment,
-        results: &Arc<CallResults>,
+        progress: &Progress,
         matched: &mut MatchResult,
     ) -> Result<Option<Answer>, EvaluationError> {
         let record = self.subscriptions.get(number);
-        let missing = || QueryError::new("its template is missing", "Subscribe it again.");
+        let missing = || Fault::new("its template is missing", "Subscribe it again.");
         let template = record.template;
         let algebra = || self.templates.get(template).ok_or_else(missing)?.algebra();
         let query = self.algebra.get(self.templates.text(template), algebra)?;
@@ -28,9 +26,9 @@ impl Engine {
             .and_then(|all| substitute(&mut query, &|slot| all.get(slot as usize).cloned()))
             .ok_or_else(missing)?;
         let (is_once, resting) = (matches!(query, Query::Ask { .. }), record.is(DELTA_CHECK));
-        let prefilter = Prefilter::new(&query, self.operators());
+        let prefilter = Prefilter::new(&query, &self.parameterizer.operators);
         let evaluate =
-            |prepared: &Prepared| worker.evaluate(self.context(), prepared, now, self.limits);
+            |prepared: &Prepared| worker.evaluate(self.context(), prepared, progress.now);
         let (mut waiting, mut failed) = (Vec::new(), BTreeSet::new());
         let mut is_certain = prefilter.tests.is_empty();
         let solutions = match is_certain {
@@ -43,12 +41,12 @@ impl Engine {
         'solutions: for solution in &solutions.solutions {
             let value = |variable: &Variable| {
                 let place = solutions.variables.iter().position(|one| one == variable.as_str())?;
-                solution[place].as_ref().map(text_of)
+                solution[place].clone()
             };
             let (mut missing, mut open) = (Vec::new(), Vec::new());
             for test in &prefilter.tests {
                 let Some(call) = test.call(value) else { continue 'solutions };
-                match results.get(&call).map(|result| test.is_passed(result)) {
+                match progress.results.get(&call).map(|result| test.is_passed(result)) {
                     None => missing.push((call, test.clone())),
                     Some(None) => open.push(call),
                     Some(Some(false)) => continue 'solutions,
@@ -71,7 +69,7 @@ impl Engine {
         let mut answer = None;
         if is_certain {
             matched.evaluated += 1;
-            let calls = CallContext::new(self.operators(), results);
+            let calls = CallContext::new(&self.parameterizer.operators, &progress.results);
             answer = evaluate(&Prepared::new(query, resting, calls.clone()))?;
             let (missing, open) = calls.take_noted();
             if !prefilter.is_complete && !missing.is_empty() {

@@ -84,8 +84,14 @@ impl RegisteredShape {
     }
 }
 
+/// The keys of constants that are not their own ids.
+pub type Keys = HashMap<Id, SortKey>;
+
+/// The shapes of all rows.
+pub type Shapes = Slab<RegisteredShape>;
+
 /// The key of a constant.
-pub fn key_of(id: Id, keys: &HashMap<Id, SortKey>) -> SortKey {
+pub fn key_of(id: Id, keys: &Keys) -> SortKey {
     SortKey::of_inline(id).or_else(|| keys.get(&id).copied()).unwrap_or_default()
 }
 
@@ -158,13 +164,7 @@ impl BlockColumn {
     }
 
     /// Adds the next row.
-    fn push(
-        &mut self,
-        row: usize,
-        test: Option<&ColumnTest>,
-        constants: &[Id],
-        keys: &HashMap<Id, SortKey>,
-    ) {
+    fn push(&mut self, row: usize, test: Option<&ColumnTest>, constants: &[Id], keys: &Keys) {
         let Some(test) = test else {
             self.free.insert(row);
             return self.cells.iter_mut().for_each(|cell| cell.insert(row));
@@ -202,7 +202,7 @@ impl BlockColumn {
 }
 
 /// The numbers between which a value has to be.
-fn interval(test: &ColumnTest, constants: &[Id], keys: &HashMap<Id, SortKey>) -> [f64; 2] {
+fn interval(test: &ColumnTest, constants: &[Id], keys: &Keys) -> [f64; 2] {
     let [low, high] =
         test.bounds.map(|end| end.map(|(slot, _)| key_of(constants[slot as usize], keys)));
     [low.map_or(f64::NEG_INFINITY, |key| key.low), high.map_or(f64::INFINITY, |key| key.high)]
@@ -239,7 +239,6 @@ pub struct Windows {
 
 impl Windows {
     /// Whether a candidate matches; `None` if its constants have to be compared by value.
-    #[inline]
     pub fn decide(&self, constants: &[Id]) -> Option<bool> {
         if !self.is_complete {
             return None;
@@ -300,12 +299,7 @@ pub struct Block {
 
 impl Block {
     /// An empty block for the rows of another, with cuts chosen by these rows.
-    pub fn for_rows_of(
-        old: &Self,
-        columns: &[TableColumn],
-        shapes: &Slab<RegisteredShape>,
-        keys: &HashMap<Id, SortKey>,
-    ) -> Self {
+    pub fn for_rows_of(old: &Self, columns: &[TableColumn], shapes: &Shapes, keys: &Keys) -> Self {
         let full = (2 * old.len()).min(MAX_ROWS);
         let step = old.len().div_ceil(SAMPLE_ROWS).max(1);
         let column = |(at, column): (usize, &TableColumn)| {
@@ -362,7 +356,7 @@ impl Block {
         (number, shape): (u32, &RegisteredShape),
         constants: &[Id],
         columns: &[TableColumn],
-        keys: &HashMap<Id, SortKey>,
+        keys: &Keys,
     ) {
         let at = self.rows.len();
         add(&mut self.alive, at);
@@ -483,6 +477,8 @@ impl Block {
 /// Buffers that matching a publication needs. Each thread has one and uses it again.
 #[derive(Default)]
 pub struct TableScratch {
+    /// The rows that match.
+    pub found: Vec<u32>,
     /// The values of a subject, column by column.
     pub points: Vec<Point>,
     /// The range of each column's values.

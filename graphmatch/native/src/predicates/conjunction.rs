@@ -3,9 +3,7 @@
 //! Branches that differ in constants only have the same shape. The columns that a shape tests are
 //! found once for all of them.
 
-use crate::branch::{
-    Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, Tested, TextOperator,
-};
+use crate::branch::{Branch, Comparison, Filter, Folding, Node, TermPart, TextOperator};
 use crate::dictionary::{Dictionary, Id};
 use crate::lexical::LiteralParts;
 use crate::values::{Class, SortKey};
@@ -195,33 +193,22 @@ fn class_of(filter: &Filter, dictionary: &Dictionary) -> Class {
 
 /// Replaces the constants of a branch's objects and filters.
 fn mapped_branch(branch: &Branch, constant: &mut dyn FnMut(Id) -> Id) -> Branch {
-    let pattern = |&[subject, predicate, object]: &Pattern| match object {
-        Node::Constant(id) => [subject, predicate, Node::Constant(constant(id))],
-        Node::Variable(_) => [subject, predicate, object],
-    };
-    let patterns = branch.patterns.iter().map(pattern).collect();
-    let filter = |(variable, filter): &Tested| (*variable, mapped(filter, &mut |&id| constant(id)));
-    let filters = branch.filters.iter().map(filter).collect();
-    Branch { patterns, filters, variables: branch.variables }
+    let mut branch = branch.clone();
+    for [.., object] in &mut branch.patterns {
+        if let Node::Constant(id) = object {
+            *id = constant(*id);
+        }
+    }
+    branch.filters.iter_mut().for_each(|(_, filter)| replace(filter, constant));
+    branch
 }
 
 /// Replaces the constants of a filter.
-fn mapped<C, D>(filter: &Filter<C>, constant: &mut dyn FnMut(&C) -> D) -> Filter<D> {
+fn replace(filter: &mut Filter, constant: &mut dyn FnMut(Id) -> Id) {
     match filter {
-        Filter::Compare { operator, constant: right } => {
-            Filter::Compare { operator: *operator, constant: constant(right) }
-        }
-        Filter::Text { operator, view, folding, argument } => Filter::Text {
-            operator: *operator,
-            view: *view,
-            folding: *folding,
-            argument: constant(argument),
-        },
-        Filter::Taxonomy { operator, concept } => {
-            Filter::Taxonomy { operator: *operator, concept: constant(concept) }
-        }
-        Filter::Any(filters) => {
-            Filter::Any(filters.iter().map(|filter| mapped(filter, constant)).collect())
-        }
+        Filter::Compare { constant: id, .. }
+        | Filter::Text { argument: id, .. }
+        | Filter::Taxonomy { concept: id, .. } => *id = constant(*id),
+        Filter::Any(filters) => filters.iter_mut().for_each(|one| replace(one, constant)),
     }
 }

@@ -27,8 +27,9 @@ pub use block::TableScratch;
 use crate::branch::Branch;
 use crate::dictionary::{Dictionary, Id, inline};
 use crate::filter::FilterEvaluator;
+use crate::triples::Triple;
 use crate::values::SortKey;
-use block::{Block, MAX_ROWS, Point, RegisteredShape, key_of};
+use block::{Block, Keys, MAX_ROWS, Point, RegisteredShape, key_of};
 use conjunction::{ColumnTest, ConjunctionShape, MAX_COLUMNS, TableColumn, TestKind};
 use hashbrown::{HashMap, HashSet};
 use slab::Slab;
@@ -71,23 +72,12 @@ pub struct Tables {
     /// The tables with columns of a predicate.
     by_predicate: HashMap<Id, Vec<usize>>,
     /// The keys of constants that are not their own ids.
-    keys: HashMap<Id, SortKey>,
+    keys: Keys,
     /// The block of each row, and its place there.
     places: Vec<u32>,
 }
 
 impl Tables {
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.tables.is_empty()
-    }
-
-    /// Whether some rows have the shape of a branch.
-    pub fn has_shape_of(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
-        let shape = ConjunctionShape::of(branch, dictionary);
-        shape.is_some_and(|(shape, _)| self.by_shape.contains_key(&shape))
-    }
-
     /// Whether a table has all columns of a branch.
     pub fn wants(&self, branch: &Branch, dictionary: &Dictionary) -> bool {
         let Some((shape, _)) = ConjunctionShape::of(branch, dictionary) else { return false };
@@ -263,15 +253,15 @@ impl Tables {
         }
     }
 
-    /// Appends the rows that have a solution in a publication, once for each subject. The triples are
+    /// Finds the rows that have a solution in a publication, once for each subject. The triples are
     /// distinct.
     pub fn find(
         &self,
-        triples: &[[Id; 3]],
+        triples: &[Triple],
         evaluator: &FilterEvaluator,
         scratch: &mut TableScratch,
-        out: &mut Vec<u32>,
     ) {
+        scratch.found.clear();
         let of_interest = triples.iter().filter(|&&[_, p, _]| self.by_predicate.contains_key(&p));
         let keyed = |&[s, p, o]: &[Id; 3]| ([s, p, o], evaluator.key(o));
         let mut triples: Vec<([Id; 3], SortKey)> = of_interest.map(keyed).collect();
@@ -289,7 +279,7 @@ impl Tables {
                 let table = &self.tables[table];
                 if gather(table, subject, scratch) {
                     for &block in &table.blocks {
-                        self.find_block(&self.blocks[block], evaluator, scratch, out);
+                        self.find_block(&self.blocks[block], evaluator, scratch);
                     }
                 }
             }
@@ -297,17 +287,11 @@ impl Tables {
     }
 
     /// Appends the rows of a block that the points of a subject match.
-    fn find_block(
-        &self,
-        block: &Block,
-        evaluator: &FilterEvaluator,
-        scratch: &mut TableScratch,
-        out: &mut Vec<u32>,
-    ) {
+    fn find_block(&self, block: &Block, evaluator: &FilterEvaluator, scratch: &mut TableScratch) {
         block.candidates(scratch);
-        let TableScratch { candidates, windows, points, spans, .. } = scratch;
+        let TableScratch { found, candidates, windows, points, spans, .. } = scratch;
         if !block.needs_check {
-            return out.extend(candidates.iter().map(|&row| block.rows[row as usize]));
+            return found.extend(candidates.iter().map(|&row| block.rows[row as usize]));
         }
         let mut last = None;
         for batch in candidates.chunks(32) {
@@ -333,7 +317,7 @@ impl Tables {
                     })
                 };
                 if windows.decide(constants).unwrap_or_else(is_met) {
-                    out.push(block.rows[row]);
+                    found.push(block.rows[row]);
                 }
             }
         }
@@ -584,9 +568,10 @@ mod tests {
             let triples = world.publication(random, &mut local);
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator { terms, memo: &memo, isa: &|_, _, _| false };
             let mut rows = Vec::new();
-            tables.find(&triples, &evaluator, scratch, &mut rows);
+            tables.find(&triples, &evaluator, scratch);
+            rows.clone_from(&scratch.found);
             rows.sort_unstable();
             rows.dedup();
             let wanted: Vec<u32> = (0..branches.len() as u32)
@@ -635,7 +620,7 @@ mod tests {
         for row in 0..branches.len() as u32 {
             tables.remove(row);
         }
-        assert!(tables.is_empty() && tables.by_shape.is_empty());
+        assert!(tables.tables.is_empty() && tables.by_shape.is_empty());
         assert!(tables.blocks.is_empty() && tables.by_predicate.is_empty());
     }
 
@@ -710,9 +695,10 @@ mod tests {
             }
             let memo = RefCell::new(Memo::default());
             let terms = Terms { dictionary: &world.dictionary, local: &local };
-            let evaluator = FilterEvaluator::new(terms, &memo, &|_, _, _| false);
+            let evaluator = FilterEvaluator { terms, memo: &memo, isa: &|_, _, _| false };
             let mut rows = Vec::new();
-            tables.find(&triples, &evaluator, &mut scratch, &mut rows);
+            tables.find(&triples, &evaluator, &mut scratch);
+            rows.clone_from(&scratch.found);
             rows.sort_unstable();
             let all = 0..branches.len() as u32;
             let met = |&row: &u32| is_met(&branches[row as usize], &triples, &evaluator);

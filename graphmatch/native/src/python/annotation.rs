@@ -1,7 +1,7 @@
 //! The annotator for Python.
 
+use super::statements_of;
 use super::terms::object_named;
-use super::{fill, statements_of};
 use crate::annotation::forms::Languages;
 use crate::annotation::words::{folded, words};
 use crate::annotation::{Annotator as Finder, Label, Markup, Occurrence};
@@ -67,7 +67,7 @@ impl Annotator {
         let statements = statements_of(triples)?;
         let (publication, texts, labels) = py.detach(|| {
             let (dictionary, mut publication) = (Dictionary::default(), Publication::default());
-            fill(&dictionary, "", &statements, &mut publication);
+            publication.fill("", &statements, &dictionary);
             let terms = Terms { dictionary: &dictionary, local: &publication.local };
             let texts = self.annotator.texts(&publication.triples, terms, &|| false);
             let mut labels: Vec<Vec<Occurrence>> = texts.iter().map(|_| Vec::new()).collect();

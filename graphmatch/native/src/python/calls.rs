@@ -1,7 +1,7 @@
 //! Calls of operators, as Python sees them.
 
 use super::terms::write_text;
-use super::{MatchOutcome, SharedCore, lock, objects};
+use super::{MatchOutcome, Object, SharedCore, Tuple, lock, objects};
 use crate::events::Statements;
 use crate::functions::Moment;
 use crate::lexical::read_term;
@@ -10,7 +10,6 @@ use crate::operators::{CallRequests, CallResults, PendingSolution};
 use oxrdf::Term;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
 /// The results of the calls for one publication.
@@ -26,7 +25,7 @@ impl Calls {
     }
 }
 
-fn term_of(term: &Bound<'_, PyAny>) -> PyResult<Term> {
+fn term_of(term: &Object<'_>) -> PyResult<Term> {
     let mut text = Vec::new();
     write_text(term, &mut text)?;
     let term = std::str::from_utf8(&text).ok().and_then(read_term);
@@ -41,7 +40,7 @@ impl Calls {
     }
 
     /// Adds the result of a call: a term, or `None` if it failed.
-    fn put(&self, call: String, result: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn put(&self, call: String, result: &Object<'_>) -> PyResult<()> {
         let result = if result.is_none() { None } else { Some(term_of(result)?) };
         Arc::make_mut(&mut lock(&self.results)).insert(call, result);
         Ok(())
@@ -77,7 +76,7 @@ impl CallRequest {
     }
 
     /// Returns the stated triples.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Vec<Tuple<'py>>> {
         let mut triples = objects(py, &self.statements, "")?;
         triples.truncate(self.progress.stated);
         Ok(triples)
@@ -85,7 +84,7 @@ impl CallRequest {
 
     /// Matches the publication again, with the results of calls.
     fn rematch(&self, py: Python<'_>, calls: &Calls, now: Moment) -> PyResult<MatchOutcome> {
-        let progress = Progress { results: calls.results(), ..self.progress.clone() };
-        self.shared.match_statements(py, &self.id, &self.statements, now, progress)
+        let progress = Progress { results: calls.results(), now, ..self.progress.clone() };
+        self.shared.match_statements(py, &self.id, &self.statements, progress)
     }
 }

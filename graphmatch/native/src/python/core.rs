@@ -5,18 +5,18 @@ use super::calls::Calls;
 use super::document::{DocumentMatches, reader_of};
 use super::evaluation::{Data, Evaluation};
 use super::interrupt;
-use super::query::{BranchRow, Query, parameterizer};
+use super::query::{BranchRow, Query};
 use super::report::{Batch, derived_rows};
 use super::terms::object_of;
 use super::{
-    CoreState, EnrichmentRequest, MatchOutcome, SharedCore, bad_query, fill, lock, objects,
-    refused, statements_of, statements_with, unreadable,
+    CoreState, EnrichmentRequest, List, MatchOutcome, Object, SharedCore, Tuple, bad_query, lock,
+    objects, refused, statements_of, statements_with, unreadable,
 };
 use crate::bulk::{SubscriptionBatch, Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError, contradictions};
-use crate::events::{Attribute, Cells, Statements};
+use crate::events::{Attribute, Statements};
 use crate::fault::Fault;
 use crate::functions::Moment;
 use crate::lexical::LiteralParts;
@@ -26,6 +26,7 @@ use crate::ntriples;
 use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
+use crate::parameterize::Parameterizer;
 use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
 use crate::publication::Publication;
@@ -97,7 +98,7 @@ impl Column<'_> {
             Self::Integers(values) => Values::Integers(values.as_slice()?),
             Self::Floats(values) => Values::Floats(values.as_slice()?),
             Self::Places(places, terms) => Values::Places(places.as_slice()?, terms),
-            Self::Texts(texts, _) => Values::Terms(texts.texts()?),
+            Self::Texts(texts, are_iris) => Values::Texts(texts.texts()?, *are_iris),
         })
     }
 }
@@ -109,11 +110,7 @@ pub(super) struct EventColumn<'py>(String, Column<'py>, Option<PyReadonlyArray1<
 impl EventColumn<'_> {
     fn attribute(&self) -> PyResult<Attribute<'_>> {
         let valid = self.2.as_ref().map(|valid| valid.as_slice()).transpose()?;
-        let values = match &self.1 {
-            Column::Texts(texts, are_names) => Cells::Texts(texts.texts()?, *are_names),
-            column => Cells::Values(column.values()?),
-        };
-        Ok(Attribute { property: &self.0, values, valid })
+        Ok(Attribute { property: &self.0, values: self.1.values()?, valid })
     }
 }
 
@@ -127,19 +124,7 @@ pub(super) struct IndexPlanRow<'py> {
     residual: Vec<Cow<'static, str>>,
     unindexed: bool,
     suspended: bool,
-    rows: Vec<RowPlan>,
-}
-
-/// How a row is indexed: see [`Placement`].
-#[derive(IntoPyObject)]
-pub(super) struct RowPlan {
-    access: [Option<String>; 3],
-    second: Option<[Option<String>; 3]>,
-    frequency: f64,
-    met: u32,
-    sampled: u32,
-    postings: usize,
-    alike: usize,
+    rows: Vec<Placement<[Option<String>; 3]>>,
 }
 
 /// The parts of an ontology ([`OntologyInput`]), and the names that stand for other classes now.
@@ -161,10 +146,7 @@ pub(super) struct OntologyRows {
 }
 
 /// The errors of subscriptions with their places.
-pub(super) fn refused_list(
-    py: Python<'_>,
-    errors: Vec<(usize, SubscribeError)>,
-) -> PyResult<Bound<'_, PyList>> {
+fn refused_list(py: Python<'_>, errors: Vec<(usize, SubscribeError)>) -> PyResult<List<'_>> {
     let list = PyList::empty(py);
     for (place, error) in errors {
         list.append((place, refused(error).into_value(py)))?;
@@ -181,14 +163,8 @@ pub(super) struct Core {
 impl Core {
     fn of(py: Python<'_>, mut engine: Engine, limits: Limits) -> Self {
         (engine.limits, engine.is_interrupted) = (limits, interrupt::is_interrupted);
-        let enricher = Arc::new(py.None());
-        let guarded = RwLock::new(CoreState {
-            engine,
-            enricher,
-            version: 0,
-            ask: None,
-            ids: Mutex::default(),
-        });
+        let (enricher, ids) = (Arc::new(py.None()), Mutex::default());
+        let guarded = RwLock::new(CoreState { engine, enricher, version: 0, ask: None, ids });
         Self { shared: Arc::new(SharedCore { guarded, limits, workers: Mutex::default() }) }
     }
 
@@ -198,12 +174,8 @@ impl Core {
     }
 
     /// Changes the engine without the interpreter's lock.
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        change: impl FnOnce(&mut CoreState) -> T + Send,
-    ) -> T {
-        py.detach(|| self.shared.change(change))
+    fn change<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut CoreState) -> T + Send) -> T {
+        py.detach(|| self.shared.change(run))
     }
 }
 
@@ -219,8 +191,8 @@ impl Core {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        let engine = Engine::new(parameterizer(&prefixes, limits, operators)?);
-        Ok(Self::of(py, engine, limits))
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
+        Ok(Self::of(py, Engine::new(parameterizer), limits))
     }
 
     /// Writes a snapshot: the engine, and the options and the ontology as Python encodes them.
@@ -246,7 +218,7 @@ impl Core {
         let read = py.detach(|| snapshot::read::<(Vec<u8>, Vec<u8>, Saved)>(&path));
         let (options, ontology, saved) = read.map_err(unreadable)?;
         let limits: Limits = limits.bind(py).call1((PyBytes::new(py, &options),))?.extract()?;
-        let parameterizer = parameterizer(&prefixes, limits, operators)?;
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
         let engine = py.detach(|| Engine::restored(parameterizer, saved));
         let engine =
             engine.ok_or_else(|| unreadable(SnapshotError::Damaged("its content is not valid")))?;
@@ -271,7 +243,7 @@ impl Core {
     fn index_changes<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<Vec<(usize, Id, Option<Bound<'py, PyTuple>>)>> {
+    ) -> PyResult<Vec<(usize, Id, Option<Tuple<'py>>)>> {
         let changes = self.change(py, |guarded| guarded.engine.operator_constants.take_changes());
         let made = changes.into_iter().map(|(of, id, text)| {
             let constants = text.map(|text| constants_of(py, &text)).transpose()?;
@@ -353,7 +325,7 @@ impl Core {
         ids: Vec<String>,
         queries: Vec<String>,
         comments: Vec<String>,
-    ) -> PyResult<(usize, Bound<'py, PyList>)> {
+    ) -> PyResult<(usize, List<'py>)> {
         let (looked, errors) = py.detach(|| {
             let (mut errors, mut begin, mut size) = (Vec::new(), 0, MIN_PARSED);
             let count = ids.len().min(queries.len()).min(comments.len());
@@ -394,7 +366,7 @@ impl Core {
         ids: ArrowTexts<'py>,
         columns: Vec<Column<'py>>,
         rows: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let columns = columns.iter().map(Column::values).collect::<PyResult<_>>()?;
         let (names, chosen, parameters) = (ids.texts()?, rows.as_slice()?, &parameters);
         let batch = SubscriptionBatch { query, parameters, names, columns, chosen };
@@ -429,7 +401,7 @@ impl Core {
     }
 
     /// Returns the closure of the ontology.
-    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    fn closure<'py>(&self, py: Python<'py>) -> PyResult<Vec<Tuple<'py>>> {
         let triples = self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
             statements_with(Terms { dictionary, local: &local }, ontology.matching([ANY; 3]))
@@ -448,32 +420,28 @@ impl Core {
         &self,
         py: Python<'py>,
         id: &str,
-        triples: &Bound<'py, PyAny>,
+        triples: &Object<'py>,
         stated: usize,
         steps: Steps,
         demand: Option<Vec<(Option<String>, Option<String>)>>,
-    ) -> PyResult<(
-        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
-        usize,
-        bool,
-    )> {
+    ) -> PyResult<(Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>, usize, bool)> {
         let statements = statements_of(triples)?;
         let (triples, origins, given, shown, is_whole) = py.detach(|| {
             self.shared.with_worker(|worker| {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.engine.dictionary;
-                fill(dictionary, id, &statements, &mut worker.publication);
+                worker.publication.fill(id, &statements, dictionary);
                 let local = &mut worker.publication.local;
                 let own = demand.map(|demand| demand_of(&demand, dictionary, local));
                 let mut context = guarded.engine.context();
                 context.demand = own.as_ref().unwrap_or(context.demand);
                 let count = statements.len();
-                let (given, shown, is_whole) = worker.entail(context, stated.min(count), steps);
+                let (given, shown) = worker.entail(context, stated.min(count), steps);
                 let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
                 let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
-                (triples, origins.to_vec(), given, shown - given, is_whole)
+                (triples, origins.to_vec(), given, shown - given, worker.is_whole)
             })
         });
         Ok((derived_rows(py, &triples, &origins, given)?, shown, is_whole))
@@ -487,7 +455,7 @@ impl Core {
         &self,
         py: Python<'_>,
         id: &str,
-        triples: &Bound<'_, PyAny>,
+        triples: &Object<'_>,
         stated: usize,
         shown: usize,
         now: Moment,
@@ -497,11 +465,11 @@ impl Core {
         let (stated, shown) = (stated.min(statements.len()), shown.min(statements.len()));
         let (data, operators) = py.detach(|| {
             let (guarded, mut publication) = (self.shared.read(), Publication::default());
-            fill(&guarded.engine.dictionary, id, &statements, &mut publication);
+            publication.fill(id, &statements, &guarded.engine.dictionary);
             let triples = publication.triples.clone();
-            let progress = Progress { stated, shown, ..Progress::default() };
-            let data = Data::new(&guarded, publication, triples, progress, now);
-            (Arc::new(data), guarded.engine.operators().clone())
+            let progress = Progress { stated, shown, ..Progress::new(now) };
+            let data = Data::new(&guarded, publication, triples, progress);
+            (Arc::new(data), guarded.engine.parameterizer.operators.clone())
         });
         Ok(Evaluation::new(&self.shared, data, operators, calls))
     }
@@ -535,13 +503,13 @@ impl Core {
             let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
             let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
             let placed = record.rows.iter().filter_map(|&row| index.placement(row));
-            let rows: Vec<RowPlan> = placed
-                .map(|Placement { access, second, frequency, met, postings, alike }| {
-                    let (access, second, (met, sampled)) = (texts(access), second.map(texts), met);
-                    RowPlan { access, second, frequency, met, sampled, postings, alike }
-                })
-                .collect();
-            Some((query, terms, plan, record.flags, rows))
+            let rows = placed.map(
+                |Placement { access, second, frequency, met, sampled, postings, alike }| {
+                    let (access, second) = (texts(access), second.map(texts));
+                    Placement { access, second, frequency, met, sampled, postings, alike }
+                },
+            );
+            Some((query, terms, plan, record.flags, rows.collect()))
         });
         let Some((query, terms, plan, flags, rows)) = found else { return Ok(None) };
         let entries = plan.entries.iter();
@@ -652,14 +620,10 @@ impl Core {
         split_by: &str,
         base: Option<String>,
     ) -> PyResult<Option<(Option<MatchOutcome>, Vec<Fault>)>> {
-        let Some(split_by) = split_of(split_by) else { return Ok(None) };
-        if format.is_none() && !ntriples::may_be_lines(data) {
-            return Ok(None);
-        }
-        let Some(syntax) = RdfFormat::from_extension(format.unwrap_or("nq")) else {
-            return Ok(None);
-        };
-        if syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
+        let syntax = RdfFormat::from_extension(format.unwrap_or("nq"));
+        let (Some(split_by), Some(syntax)) = (split_of(split_by), syntax) else { return Ok(None) };
+        let may_be_lines = format.is_some() || ntriples::may_be_lines(data);
+        if !may_be_lines || syntax == RdfFormat::RdfXml && !is_plain_rdf_xml(data) {
             return Ok(None);
         }
         let limits = self.shared.limits;
@@ -676,7 +640,7 @@ impl Core {
                 }
                 let guarded = self.shared.read();
                 worker.publication.adopt(&guarded.engine.dictionary);
-                let outcome = self.shared.matched(guarded, worker, now, Progress::default())?;
+                let outcome = self.shared.matched(guarded, worker, Progress::new(now))?;
                 Ok(Some((Some(outcome), faults)))
             })
         })
@@ -710,7 +674,7 @@ impl Core {
         &self,
         py: Python<'_>,
         id: &str,
-        triples: &Bound<'_, PyAny>,
+        triples: &Object<'_>,
         now: Moment,
         prepared: Option<(usize, usize, Steps)>,
         request: Option<&EnrichmentRequest>,
@@ -722,8 +686,8 @@ impl Core {
         let version = request.map(|request| request.version);
         let left = request.and_then(|request| request.left);
         let progress =
-            Progress { stated, shown, done, version, left, results, ..Progress::default() };
-        self.shared.match_statements(py, id, &statements, now, progress)
+            Progress { stated, shown, done, version, left, results, ..Progress::new(now) };
+        self.shared.match_statements(py, id, &statements, progress)
     }
 
     /// Matches an event, and returns a report or a request, or `None` if Python has to read the
@@ -739,7 +703,7 @@ impl Core {
         if !statements.push_event(id, attributes)? {
             return Ok(None);
         }
-        self.shared.match_statements(py, id, &statements, now, Progress::default()).map(Some)
+        self.shared.match_statements(py, id, &statements, Progress::new(now)).map(Some)
     }
 
     /// Matches the events of a table, one for each row.
@@ -763,8 +727,8 @@ impl Core {
                     return Ok(None);
                 }
                 let guarded = self.shared.read();
-                fill(&guarded.engine.dictionary, id, &statements, &mut worker.publication);
-                Ok(match self.shared.matched(guarded, worker, now, Progress::default())? {
+                worker.publication.fill(id, &statements, &guarded.engine.dictionary);
+                Ok(match self.shared.matched(guarded, worker, Progress::new(now))? {
                     MatchOutcome::Report(report) => Some(report),
                     MatchOutcome::Enrichment(_) | MatchOutcome::Calls(_) => None,
                 })
@@ -778,7 +742,7 @@ impl Core {
 }
 
 /// The constants of a composed term as objects.
-pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+pub(super) fn constants_of<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Tuple<'py>> {
     let literal = LiteralParts::of(text);
     let composed = literal.filter(|one| one.datatype == Some(COMPOSITION.as_bytes()));
     let Some(composed) = composed else { return PyTuple::new(py, [object_of(py, text)?]) };

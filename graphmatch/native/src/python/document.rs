@@ -17,9 +17,7 @@ use std::sync::{Arc, Mutex};
 pub(super) const AHEAD: usize = 64;
 
 /// A Python stream.
-struct Stream {
-    stream: Py<PyAny>,
-}
+struct Stream(Py<PyAny>);
 
 /// Makes a reader of a stream with a method `read`, in the format of an extension.
 pub(super) fn reader_of(
@@ -37,14 +35,14 @@ pub(super) fn reader_of(
         )));
     };
     let options = ReaderOptions { source, split_by, base, limits };
-    let stream = Box::new(Stream { stream });
+    let stream = Box::new(Stream(stream));
     Ok(Python::attach(|py| py.detach(|| Reader::new(Vec::new(), Some(stream), syntax, options))))
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            let read = self.stream.call_method1(py, "read", (buffer.len(),)).map_err(|error| {
+            let read = self.0.call_method1(py, "read", (buffer.len(),)).map_err(|error| {
                 if error.is_instance_of::<PyException>(py) {
                     return io::Error::other(error);
                 }
@@ -94,12 +92,7 @@ impl DocumentMatches {
                     if is_found {
                         let guarded = self.shared.read();
                         worker.publication.adopt(&guarded.engine.dictionary);
-                        found.push(self.shared.matched(
-                            guarded,
-                            worker,
-                            now,
-                            Progress::default(),
-                        )?);
+                        found.push(self.shared.matched(guarded, worker, Progress::new(now))?);
                     }
                     let is_pending = !matches!(found.last(), None | Some(MatchOutcome::Report(_)));
                     if is_pending || !faults.is_empty() || !is_found || found.len() >= most {

@@ -7,15 +7,14 @@
 use super::calls::Calls;
 use super::interrupt;
 use super::query::Query;
-use super::terms::term_object;
-use super::{CoreState, SharedCore, lock};
+use super::terms::object_of;
+use super::{CoreState, List, SharedCore, lock, objects};
 use crate::annotation::Annotator;
 use crate::branch::GM;
 use crate::engine::Engine;
 use crate::evaluate::{Answer, EvaluationError, Prepared};
-use crate::functions::Moment;
+use crate::events::Statements;
 use crate::history::FormerSubscription;
-use crate::limits::Limits;
 use crate::matching::{Context, Progress, Worker};
 use crate::ontology::Ontology;
 use crate::operators::{CallContext, CallResults, Operators};
@@ -23,20 +22,16 @@ use crate::parameterize::Parameterizer;
 use crate::publication::Publication;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
-use crate::triples;
+use crate::triples::Triple;
 use hashbrown::{HashMap, HashSet};
-use oxrdf::Triple;
+use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 use std::sync::{Arc, Mutex};
 
-pyo3::create_exception!(
-    _native,
-    EvaluationFailedError,
-    PyRuntimeError,
-    "A query that cannot be evaluated, or not within the limits."
-);
+// A query that cannot be evaluated, or not within the limits.
+create_exception!(_native, EvaluationFailedError, PyRuntimeError);
 
 /// An enriched publication and its matches. They do not change with the engine.
 pub(super) struct Data {
@@ -45,13 +40,11 @@ pub(super) struct Data {
     /// with their property see.
     pub(super) progress: Progress,
     /// The triples of E(P).
-    pub(super) triples: Vec<triples::Triple>,
+    pub(super) triples: Vec<Triple>,
     /// The numbers of derived triples, the rules, and their premises.
-    pub(super) origins: Vec<(u32, &'static str, triples::Triple)>,
+    pub(super) origins: Vec<(u32, &'static str, Triple)>,
     /// The triples before root terms were put in; empty if none was.
-    pub(super) unrooted: Vec<triples::Triple>,
-    /// The value of `NOW()`.
-    pub(super) now: Moment,
+    pub(super) unrooted: Vec<Triple>,
     /// The subscriptions that match.
     pub(super) found: Vec<Number>,
     /// The answers of those that were evaluated.
@@ -68,9 +61,8 @@ impl Data {
     pub(super) fn new(
         CoreState { engine, enricher, .. }: &CoreState,
         publication: Publication,
-        triples: Vec<triples::Triple>,
+        triples: Vec<Triple>,
         progress: Progress,
-        now: Moment,
     ) -> Self {
         let all = publication.triples.iter().chain(&triples);
         engine.history.note_terms(all.flatten().copied());
@@ -80,7 +72,6 @@ impl Data {
             triples,
             origins: Vec::new(),
             unrooted: Vec::new(),
-            now,
             found: Vec::new(),
             answers: Vec::new(),
             moment: engine.history.now(),
@@ -160,7 +151,7 @@ impl Evaluation {
             data.former(engine, &[])?;
             self.shared.with_worker(|worker| {
                 data.restore(engine, worker);
-                worker.evaluate(data.context(engine), &prepared, data.now, engine.limits)
+                worker.evaluate(data.context(engine), &prepared, data.progress.now)
             })
         });
         lock(&self.missing).extend(calls.take_noted().0);
@@ -181,12 +172,12 @@ impl Evaluation {
         query: &Query,
         resting: bool,
         most: Option<usize>,
-    ) -> PyResult<Option<(Bound<'py, PyList>, Option<Bound<'py, PyList>>)>> {
+    ) -> PyResult<Option<(List<'py>, Option<List<'py>>)>> {
         let prepare = |calls| Ok(Prepared::new(query.algebra()?, resting, calls));
-        let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
         let Some(answer) = found? else { return Ok(None) };
-        let solutions = solutions_of(py, &answer)?;
+        let solutions = solutions_of(py, &answer, false)?;
         let Some(graph) = &answer.graph else { return Ok(Some((solutions, None))) };
         let mut seen = HashSet::new();
         let distinct = graph.iter().filter(|triple| seen.insert(*triple));
@@ -201,16 +192,11 @@ impl Evaluation {
 
     /// Returns at most `most` solutions of the pattern of a query with all variables, whether they
     /// use the publication or not.
-    fn rows<'py>(
-        &self,
-        py: Python<'py>,
-        query: &Query,
-        most: usize,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn rows<'py>(&self, py: Python<'py>, query: &Query, most: usize) -> PyResult<List<'py>> {
         let prepare = |calls| Ok(Prepared::rows(&query.algebra()?, Some(most), calls));
-        let found = py.detach(|| self.ask(query.is_deep(), prepare));
+        let found = py.detach(|| self.ask(query.template.is_deep, prepare));
         py.detach(interrupt::check)?;
-        solutions_of(py, &found?.unwrap_or_default())
+        solutions_of(py, &found?.unwrap_or_default(), false)
     }
 
     /// Returns at most `most` solutions of a group pattern in SPARQL. The prefix `gm` is declared.
@@ -219,41 +205,44 @@ impl Evaluation {
         py: Python<'py>,
         pattern: &str,
         most: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let found = py.detach(|| {
             self.ask(true, |_| {
                 let text = format!("SELECT * {pattern}");
-                let parser = Parameterizer::new([("gm", GM)], Limits::default())?;
+                let parser =
+                    Parameterizer::new(&[("gm".into(), GM.into())], self.shared.limits, vec![])?;
                 let query = parser.parse(&text)?;
                 Ok(Prepared::rows(&query, most, CallContext::default()))
             })
         });
-        solutions_of(py, &found?.unwrap_or_default())
+        solutions_of(py, &found?.unwrap_or_default(), false)
     }
 }
 
 /// The triples of a graph.
 pub(crate) fn triples_of<'py, 'a>(
     py: Python<'py>,
-    triples: impl IntoIterator<Item = &'a Triple>,
-) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for Triple { subject, predicate, object } in triples {
-        let subject = term_object(py, &subject.clone().into(), "")?;
-        let predicate = term_object(py, &predicate.clone().into(), "")?;
-        list.append(PyTuple::new(py, [subject, predicate, term_object(py, object, "")?])?)?;
-    }
-    Ok(list)
+    triples: impl IntoIterator<Item = &'a [String; 3]>,
+) -> PyResult<List<'py>> {
+    let mut statements = Statements::default();
+    triples.into_iter().flatten().for_each(|text| statements.push(text.as_bytes()));
+    PyList::new(py, objects(py, &statements, "")?)
 }
 
-/// The solutions of an answer as dictionaries.
-pub(crate) fn solutions_of<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyList>> {
+/// The solutions of an answer as dictionaries of terms, or of N-Triples texts.
+pub(crate) fn solutions_of<'py>(
+    py: Python<'py>,
+    answer: &Answer,
+    texts: bool,
+) -> PyResult<List<'py>> {
     let solutions = PyList::empty(py);
     for row in &answer.solutions {
         let solution = PyDict::new(py);
-        for (name, term) in answer.variables.iter().zip(row) {
-            if let Some(term) = term {
-                solution.set_item(name, term_object(py, term, "")?)?;
+        for (name, text) in answer.variables.iter().zip(row) {
+            match text {
+                None => {}
+                Some(text) if texts => solution.set_item(name, text)?,
+                Some(text) => solution.set_item(name, object_of(py, text.as_bytes())?)?,
             }
         }
         solutions.append(solution)?;

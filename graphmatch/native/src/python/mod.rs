@@ -24,25 +24,24 @@ use self::evaluation::{Evaluation, EvaluationFailedError};
 use self::publications::Publications;
 use self::query::{Parser, Query};
 use self::report::{Batch, Report, report};
-use self::terms::{object_named, write_text};
-use crate::dictionary::{Dictionary, Terms};
+use self::terms::{object_named, term, write_text};
+use crate::dictionary::Terms;
 use crate::engine::{Engine, SubscribeError};
 use crate::events::Statements;
-use crate::functions::Moment;
+use crate::fault::Fault;
 use crate::lexical::write_quoted;
 use crate::limits::Limits;
 use crate::matching::{Needs, Progress, Worker};
 use crate::ontology::Steps;
 use crate::operator_index::IndexAnswers;
-use crate::publication::Publication;
-use crate::query_error::QueryError;
 use crate::snapshot::{SnapshotError, VERSION};
 use crate::triples::Triple;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
@@ -53,33 +52,21 @@ const WORKERS: usize = 16;
 /// change meanwhile.
 const ATTEMPTS: usize = 4;
 
-pyo3::create_exception!(
-    _native,
-    InvalidSubscriptionError,
-    PyValueError,
-    "An invalid subscription: what, remedy, line, column."
-);
+// An invalid subscription: what, remedy, line, column.
+create_exception!(_native, InvalidSubscriptionError, PyValueError);
+// An id of an existing subscription.
+create_exception!(_native, DuplicateIdError, PyValueError);
+// Python has to find units or names of classes first.
+create_exception!(_native, NeedsPythonError, PyValueError);
+// A file that is not a snapshot, has another version, or is damaged: what, remedy.
+create_exception!(_native, CorruptSnapshotError, PyValueError);
 
-pyo3::create_exception!(
-    _native,
-    DuplicateIdError,
-    PyValueError,
-    "An id of an existing subscription."
-);
-
-pyo3::create_exception!(
-    _native,
-    NeedsPythonError,
-    PyValueError,
-    "Python has to find units or names of classes first."
-);
-
-pyo3::create_exception!(
-    _native,
-    CorruptSnapshotError,
-    PyValueError,
-    "A file that is not a snapshot, has another version, or is damaged: what, remedy."
-);
+/// A Python object.
+pub type Object<'py> = Bound<'py, PyAny>;
+/// A Python tuple.
+pub type Tuple<'py> = Bound<'py, PyTuple>;
+/// A Python list.
+pub type List<'py> = Bound<'py, PyList>;
 
 fn unreadable(error: SnapshotError) -> PyErr {
     match error {
@@ -105,7 +92,7 @@ fn refused(error: SubscribeError) -> PyErr {
     }
 }
 
-pub(crate) fn bad_query(error: QueryError) -> PyErr {
+pub(crate) fn bad_query(error: Fault) -> PyErr {
     InvalidSubscriptionError::new_err((error.what, error.remedy, error.line, error.column))
 }
 
@@ -173,9 +160,10 @@ impl SharedCore {
 
     /// Moves rows to better access patterns, if the statistics of a worker suggest it.
     fn tend(&self, worker: &mut Worker) {
-        let wants = self.read().engine.index.wants_rebalance(&worker.rows);
+        let statistics = &mut worker.rows.patterns.statistics;
+        let wants = self.read().engine.index.patterns.wants_rebalance(statistics);
         if wants && let Ok(mut guarded) = self.guarded.try_write() {
-            guarded.engine.index.rebalance(&mut worker.rows);
+            guarded.engine.index.patterns.rebalance(statistics);
         }
     }
 
@@ -187,7 +175,6 @@ impl SharedCore {
         self: &'a Arc<Self>,
         mut guarded: RwLockReadGuard<'a, CoreState>,
         worker: &mut Worker,
-        now: Moment,
         mut progress: Progress,
     ) -> PyResult<MatchOutcome> {
         progress.shown = progress.shown.min(worker.publication.triples.len());
@@ -199,7 +186,7 @@ impl SharedCore {
             let is_current = progress.version.is_none_or(|version| version == guarded.version);
             let mut matched = Err(Needs::Steps(0));
             if is_current {
-                matched = engine.matches(worker, &mut progress, now);
+                matched = engine.matches(worker, &mut progress);
                 progress.left = worker.budget.left();
                 if progress.done != 0 {
                     progress.version = Some(guarded.version);
@@ -207,19 +194,16 @@ impl SharedCore {
             }
             match matched {
                 Ok(matched) if !matched.requests.solutions.is_empty() => {
-                    let statements = statements_with(
-                        worker.terms(engine.context()),
-                        worker.publication.triples.iter().copied(),
-                    );
+                    let triples = worker.publication.triples.iter().copied();
+                    let statements = statements_with(worker.terms(engine.context()), triples);
                     let id = worker.publication.id.to_string();
                     let (shared, requests) = (Arc::clone(self), matched.requests);
                     let request = CallRequest { shared, id, statements, progress, requests };
                     break MatchOutcome::Calls(request);
                 }
                 Ok(matched) => {
-                    break MatchOutcome::Report(report(
-                        self, &guarded, worker, matched, progress, now,
-                    ));
+                    let report = report(self, &guarded, worker, matched, progress);
+                    break MatchOutcome::Report(report);
                 }
                 Err(Needs::Steps(steps)) => {
                     let triples = worker.publication.triples[..progress.stated].iter().copied();
@@ -263,24 +247,20 @@ impl SharedCore {
         py: Python<'_>,
         id: &str,
         statements: &Statements,
-        now: Moment,
         progress: Progress,
     ) -> PyResult<MatchOutcome> {
         py.detach(|| {
             self.with_worker(|worker| {
                 let guarded = self.read();
-                fill(&guarded.engine.dictionary, id, statements, &mut worker.publication);
-                self.matched(guarded, worker, now, progress)
+                worker.publication.fill(id, statements, &guarded.engine.dictionary);
+                self.matched(guarded, worker, progress)
             })
         })
     }
 }
 
 /// Triples as texts.
-pub(crate) fn statements_with(
-    terms: Terms,
-    triples: impl IntoIterator<Item = Triple>,
-) -> Statements {
+pub fn statements_with(terms: Terms, triples: impl IntoIterator<Item = Triple>) -> Statements {
     let mut statements = Statements::default();
     for id in triples.into_iter().flatten() {
         statements.push(&terms.text(id));
@@ -294,7 +274,7 @@ pub(crate) fn objects<'py>(
     py: Python<'py>,
     statements: &Statements,
     prefix: &str,
-) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+) -> PyResult<Vec<Tuple<'py>>> {
     let (mut known, mut terms) = (HashMap::new(), Vec::with_capacity(3 * statements.len()));
     for text in statements.terms() {
         let term = match known.entry(text) {
@@ -327,7 +307,7 @@ pub(crate) struct EnrichmentRequest {
 #[pymethods]
 impl EnrichmentRequest {
     /// Returns the triples.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Tuple<'py>> {
         PyTuple::new(py, objects(py, &self.triples, "")?)
     }
 
@@ -347,9 +327,9 @@ pub(crate) enum MatchOutcome {
 }
 
 /// Reads triples of pyoxigraph's terms. A string stands for a plain literal.
-fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
+fn statements_of(triples: &Object<'_>) -> PyResult<Statements> {
     let mut statements = Statements::default();
-    let mut subject: Option<Bound<'_, PyAny>> = None;
+    let mut subject: Option<Object<'_>> = None;
     for triple in triples.try_iter()? {
         let triple = triple?;
         let triple = triple.cast::<PyTuple>()?;
@@ -373,49 +353,21 @@ fn statements_of(triples: &Bound<'_, PyAny>) -> PyResult<Statements> {
     Ok(statements)
 }
 
-/// Fills a publication with triples.
-pub(crate) fn fill(
-    dictionary: &Dictionary,
-    id: &str,
-    statements: &Statements,
-    publication: &mut Publication,
-) {
-    publication.clear();
-    publication.id = id.into();
-    let (mut triple, mut subject) = ([0; 3], &b""[..]);
-    for (number, text) in statements.terms().enumerate() {
-        if number % 3 != 0 || text != subject {
-            triple[number % 3] = publication.local.id_of(text, dictionary);
-            subject = if number % 3 == 0 { text } else { subject };
-        }
-        if number % 3 == 2 {
-            publication.triples.push(triple);
-        }
-    }
-}
+/// The compiled core.
+#[pymodule]
+pub mod _native {
+    use pyo3::prelude::*;
 
-/// Adds the classes and functions.
-pub fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Annotator>()?;
-    module.add_class::<Core>()?;
-    module.add_class::<Report>()?;
-    module.add_class::<Batch>()?;
-    module.add_class::<DocumentMatches>()?;
-    module.add_class::<EnrichmentRequest>()?;
-    module.add_class::<CallRequest>()?;
-    module.add_class::<Calls>()?;
-    module.add_class::<Publications>()?;
-    module.add_class::<Evaluation>()?;
-    module.add_class::<Parser>()?;
-    module.add_class::<Query>()?;
-    module.add_function(wrap_pyfunction!(terms::term, module)?)?;
-    module.add_function(wrap_pyfunction!(folded_words, module)?)?;
-    module.add_function(wrap_pyfunction!(lines_of_rows, module)?)?;
-    let py = module.py();
-    module.add("EvaluationFailedError", py.get_type::<EvaluationFailedError>())?;
-    module.add("InvalidSubscriptionError", py.get_type::<InvalidSubscriptionError>())?;
-    module.add("DuplicateIdError", py.get_type::<DuplicateIdError>())?;
-    module.add("CorruptSnapshotError", py.get_type::<CorruptSnapshotError>())?;
-    module.add("NeedsPythonError", py.get_type::<NeedsPythonError>())?;
-    module.delattr("__all__") // The stub file lists the names.
+    #[pymodule_export]
+    use super::{
+        Annotator, Batch, CallRequest, Calls, Core, CorruptSnapshotError, DocumentMatches,
+        DuplicateIdError, EnrichmentRequest, Evaluation, EvaluationFailedError,
+        InvalidSubscriptionError, NeedsPythonError, Parser, Publications, Query, Report,
+        folded_words, lines_of_rows, term,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.delattr("__all__") // The stub file lists the names.
+    }
 }

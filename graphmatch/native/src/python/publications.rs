@@ -4,7 +4,7 @@
 //! of a publication becomes one object.
 
 use super::document::reader_of;
-use super::{interrupt, lock, objects, statements_with};
+use super::{Tuple, interrupt, lock, objects, statements_with};
 use crate::dictionary::{Dictionary, Terms};
 use crate::fault::Fault;
 use crate::limits::Limits;
@@ -52,7 +52,7 @@ impl Publications {
     fn next<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Option<(String, Bound<'py, PyTuple>)>, Vec<Fault>, bool)> {
+    ) -> PyResult<(Option<(String, Tuple<'py>)>, Vec<Fault>, bool)> {
         let (found, faults) = py.detach(|| {
             let (reader, publication) = &mut *lock(&self.reader);
             let found = reader.next(publication).then(|| {

@@ -5,17 +5,18 @@
 //! [`Template::new`], and a Python object for each term and pattern that is asked for.
 
 use super::bad_query;
-use super::terms::{object_of, term_object, variable_object, write_text};
+use super::terms::{object_of, variable_object, write_text};
+use super::{List, Object, Tuple};
 use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
 use crate::evaluate::Prepared;
+use crate::fault::Fault;
 use crate::history::FormerSubscription;
 use crate::limits::Limits;
-use crate::operators::{Operator, Operators};
+use crate::operators::Operator;
 use crate::parameterize::Parameterizer;
 use crate::query::{FilledTemplate, MeasurablePattern, Template};
-use crate::query_error::QueryError;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
@@ -47,7 +48,8 @@ impl Parser {
         limits: Limits,
         operators: Vec<Operator>,
     ) -> PyResult<Self> {
-        Ok(Self { parameterizer: parameterizer(&prefixes, limits, operators)? })
+        let parameterizer = Parameterizer::new(&prefixes, limits, operators).map_err(bad_query)?;
+        Ok(Self { parameterizer })
     }
 
     /// Analyses a query.
@@ -56,21 +58,10 @@ impl Parser {
     }
 }
 
-/// Makes the parser of queries with default prefixes.
-pub(crate) fn parameterizer(
-    prefixes: &[(String, String)],
-    limits: Limits,
-    operators: Vec<Operator>,
-) -> PyResult<Parameterizer> {
-    let pairs = prefixes.iter().map(|(name, iri)| (name.as_str(), iri.as_str()));
-    let parser = Parameterizer::new(pairs, limits).map_err(bad_query)?;
-    Ok(parser.with_operators(Operators(operators.into())))
-}
-
 /// A query that was analysed.
 #[pyclass(frozen, eq, hash, module = "graphmatch._native")]
 pub struct Query {
-    template: Arc<Template>,
+    pub(super) template: Arc<Template>,
     constants: Vec<String>,
 }
 
@@ -88,7 +79,7 @@ impl std::hash::Hash for Query {
 }
 
 impl Query {
-    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, QueryError> {
+    fn parse(parameterizer: &Parameterizer, text: &str) -> Result<Self, Fault> {
         let query = parameterizer.parameterize(text)?;
         let template = Arc::new(Template::new(&query, parameterizer)?);
         let constants = query.constants.into_iter().chain(template.operators()).collect();
@@ -96,13 +87,8 @@ impl Query {
     }
 
     /// The algebra, constants put in.
-    pub fn algebra(&self) -> Result<spargebra::Query, QueryError> {
+    pub fn algebra(&self) -> Result<spargebra::Query, Fault> {
         self.template.substituted(&self.constants)
-    }
-
-    /// Whether recursion over it needs a large stack.
-    pub fn is_deep(&self) -> bool {
-        self.template.is_deep
     }
 
     /// The query of a stored subscription, with root terms and in base units.
@@ -161,8 +147,8 @@ impl Query {
 impl Query {
     /// SELECT, ASK, CONSTRUCT or DESCRIBE.
     #[getter]
-    fn form(&self) -> String {
-        format!("{:?}", self.template.form).to_uppercase()
+    fn form(&self) -> &str {
+        &self.template.form
     }
 
     /// Whether equal solutions count once.
@@ -183,11 +169,11 @@ impl Query {
     /// The algebra as an S-expression (see <https://jena.apache.org/documentation/notes/sse.html>).
     #[pyo3(name = "algebra")]
     fn algebra_text(&self, py: Python<'_>) -> PyResult<String> {
-        let written = || -> Result<_, QueryError> {
+        let written = || -> Result<_, Fault> {
             let query = SparqlParser::new().parse_query(&self.text());
-            Ok(query.map_err(|error| QueryError::unreadable("", &error.to_string()))?.to_sse())
+            Ok(query.map_err(|error| Fault::unreadable("", &error.to_string()))?.to_sse())
         };
-        py.detach(|| on_stack(self.is_deep(), written)).map_err(bad_query)
+        py.detach(|| on_stack(self.template.is_deep, written)).map_err(bad_query)
     }
 
     /// The parameterised text of a query.
@@ -197,17 +183,13 @@ impl Query {
     }
 
     /// The projected variables, in order.
-    fn projection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let all: Vec<_> = self
-            .template
-            .projection()
-            .map(|name| variable_object(py, name))
-            .collect::<PyResult<_>>()?;
-        PyList::new(py, all)
+    fn projection<'py>(&self, py: Python<'py>) -> PyResult<List<'py>> {
+        let all = self.template.projection().map(|name| variable_object(py, name));
+        PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The constants, each with whether synonyms replace it.
-    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, bool)>> {
+    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Object<'py>, bool)>> {
         let one = |(place, text): (usize, &String)| {
             let rewritten = text.starts_with('<') || self.template.rewritten(place);
             Ok((object_of(py, text.as_bytes())?, rewritten))
@@ -221,11 +203,11 @@ impl Query {
     }
 
     /// The same query with other constants, as many.
-    fn with_constants(&self, terms: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn with_constants(&self, terms: Vec<Object<'_>>) -> PyResult<Self> {
         if terms.len() != self.constants.len() {
             return Err(PyValueError::new_err("wrong number of constants"));
         }
-        let text = |term: &Bound<'_, PyAny>| {
+        let text = |term: &Object<'_>| {
             let mut text = Vec::new();
             write_text(term, &mut text)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
@@ -239,7 +221,7 @@ impl Query {
     fn view<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Bound<'py, PyTuple>>, Vec<Cow<'static, str>>)> {
+    ) -> PyResult<(Vec<BranchRow<'py>>, Vec<Tuple<'py>>, Vec<Cow<'static, str>>)> {
         let (dictionary, filled) = self.filled();
         let FilledTemplate { mut branches, mut supports, mut residual, .. } = filled;
         for operator in self.template.operators() {
@@ -262,7 +244,7 @@ impl Query {
     fn demanded<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<Vec<(Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>)>> {
+    ) -> PyResult<Vec<(Option<Object<'py>>, Option<Object<'py>>)>> {
         let (dictionary, ids) = self.ids();
         let object = |id: Id| match id {
             ANY => Ok(None),
@@ -272,7 +254,7 @@ impl Query {
     }
 
     /// The triples of a CONSTRUCT, with variables and blank nodes; nothing for another form.
-    fn template<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn template<'py>(&self, py: Python<'py>) -> PyResult<List<'py>> {
         let query = py.detach(|| self.algebra()).map_err(bad_query)?;
         let triples = match &query {
             spargebra::Query::Construct { template, .. } => template.as_slice(),
@@ -300,7 +282,7 @@ impl Query {
 }
 
 /// The patterns and filters of a branch.
-pub type BranchRow<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyTuple>>);
+pub type BranchRow<'py> = (Vec<Tuple<'py>>, Vec<Tuple<'py>>);
 
 /// The names of the variables of a pattern by itself.
 fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
@@ -313,13 +295,11 @@ fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
     names
 }
 
-fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'py, PyAny>> {
+fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Object<'py>> {
     match node {
         TermPattern::Variable(variable) => variable_object(py, variable.as_str()),
-        TermPattern::NamedNode(iri) => term_object(py, &iri.clone().into(), ""),
-        TermPattern::BlankNode(node) => term_object(py, &node.clone().into(), ""),
-        TermPattern::Literal(literal) => term_object(py, &literal.clone().into(), ""),
         TermPattern::Triple(_) => variable_object(py, "_triple"),
+        constant => object_of(py, constant.to_string().as_bytes()),
     }
 }
 
@@ -327,32 +307,28 @@ fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Bound<'p
 struct Objects<'a, 'py> {
     py: Python<'py>,
     dictionary: &'a Dictionary,
-    variables: &'a [Bound<'py, PyAny>],
+    variables: &'a [Object<'py>],
 }
 
 impl<'py> Objects<'_, 'py> {
-    fn term(&self, id: Id) -> PyResult<Bound<'py, PyAny>> {
+    fn term(&self, id: Id) -> PyResult<Object<'py>> {
         object_of(self.py, &self.dictionary.text(id))
     }
 
-    fn node(&self, node: Node) -> PyResult<Bound<'py, PyAny>> {
+    fn node(&self, node: Node) -> PyResult<Object<'py>> {
         match node {
             Node::Constant(id) => self.term(id),
             Node::Variable(number) => Ok(self.variables[usize::from(number)].clone()),
         }
     }
 
-    fn pattern(&self, [subject, predicate, object]: Pattern) -> PyResult<Bound<'py, PyTuple>> {
+    fn pattern(&self, [subject, predicate, object]: Pattern) -> PyResult<Tuple<'py>> {
         let nodes = [self.node(subject)?, self.node(predicate)?, self.node(object)?];
         PyTuple::new(self.py, nodes)
     }
 
     /// A filter as kind, variable and what it is made of.
-    fn filter(
-        &self,
-        variable: &Bound<'py, PyAny>,
-        filter: &Filter,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    fn filter(&self, variable: &Object<'py>, filter: &Filter) -> PyResult<Tuple<'py>> {
         match filter {
             Filter::Compare { operator, constant } => {
                 ("compare", variable, operator.name(), self.term(*constant)?).into_pyobject(self.py)

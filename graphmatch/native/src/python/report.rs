@@ -1,27 +1,23 @@
 //! Reports: what publications match, with solutions.
 
 use super::calls::Calls;
-use super::evaluation::{Data, Evaluation, triples_of};
+use super::evaluation::{Data, Evaluation, solutions_of, triples_of};
 use super::interrupt;
 use super::query::Query;
-use super::terms::object_of;
-use super::{CoreState, SharedCore, lock, objects, statements_with};
+use super::{CoreState, List, Object, SharedCore, Tuple, lock, objects, statements_with};
 use crate::dictionary::{Id, Terms};
 use crate::engine::{Engine, MatchResult};
 use crate::evaluate::{Answer, EvaluationError};
 use crate::events::Statements;
-use crate::functions::Moment;
 use crate::history::FormerSubscription;
 use crate::index::Index;
-use crate::lexical::text_of;
 use crate::matching::{Progress, Worker};
 use crate::postings::Counters;
-use crate::query::QueryForm;
 use crate::subscriptions::Number;
 use crate::triples::Triple;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,15 +25,8 @@ use std::sync::Arc;
 /// solutions.
 const VISITED: usize = 100;
 
-/// A match and its solutions: the names of variables, and a term of each for each solution.
-pub(super) struct SolvedMatch {
-    name: String,
-    variables: Vec<String>,
-    solutions: Vec<Vec<Option<String>>>,
-    /// The graph of CONSTRUCT or DESCRIBE.
-    graph: Option<Vec<oxrdf::Triple>>,
-    is_whole: bool,
-}
+/// The id of a matching subscription, its solutions, and whether they are complete.
+type SolvedMatch = (String, Answer, bool);
 
 impl Data {
     /// Solves some matches, each up to `most` solutions, until they have `limit` solutions
@@ -57,7 +46,7 @@ impl Data {
         let (mut solved, mut solutions) = (Vec::new(), 0);
         for number in numbers {
             let one = self.solve(engine, worker, *number, former.get(number).copied(), most);
-            solutions += one.solutions.len() + one.graph.as_ref().map_or(0, Vec::len);
+            solutions += one.1.solutions.len() + one.1.graph.as_ref().map_or(0, Vec::len);
             solved.push(one);
             if solutions >= limit {
                 break;
@@ -81,10 +70,7 @@ impl Data {
             None => engine.subscriptions.get(number).name(),
         };
         if let Ok(answer) = self.answers.binary_search_by_key(&number, |answer| answer.0) {
-            let Answer { variables, solutions, graph } = self.answers[answer].1.clone();
-            let text = |term: &Option<_>| term.as_ref().map(text_of);
-            let solutions = solutions.iter().map(|row| row.iter().map(text).collect()).collect();
-            return SolvedMatch { name, variables, solutions, graph, is_whole: true };
+            return (name, self.answers[answer].1.clone(), true);
         }
         let mut index = Index::default();
         let (index, rows, template) = match former {
@@ -105,7 +91,7 @@ impl Data {
             .collect();
         let width = projected.len();
         let most = most.min(worker.budget.terms() / width.max(1));
-        let is_ask = template.as_ref().is_some_and(|template| template.form == QueryForm::Ask);
+        let is_ask = template.as_ref().is_some_and(|template| template.form == "ASK");
         let once = is_ask || template.is_some_and(|template| template.distinct);
         let mut found: Vec<Id> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
@@ -138,7 +124,7 @@ impl Data {
         });
         let solutions = solutions.collect();
         let variables = projected.into_iter().map(|(name, _)| name).collect();
-        SolvedMatch { name, variables, solutions, graph: None, is_whole }
+        (name, Answer { variables, solutions, graph: None }, is_whole)
     }
 }
 
@@ -152,9 +138,7 @@ pub(crate) struct Report {
     publication: String,
     /// `None` if nothing matches.
     data: Option<Arc<Data>>,
-    counters: Counters,
-    evaluated: usize,
-    stated: usize,
+    counters: (u64, u64, u64, u64, usize, usize),
     /// The subscriptions whose evaluation failed, with the reasons.
     #[pyo3(get)]
     failed: Vec<(String, String)>,
@@ -190,12 +174,11 @@ impl Report {
     /// Returns counters: probes, postings, candidates, rows with a solution, evaluated
     /// subscriptions, and stated triples.
     fn counters(&self) -> (u64, u64, u64, u64, usize, usize) {
-        let Counters { probes, postings, candidates, matches } = self.counters;
-        (probes, postings, candidates, matches, self.evaluated, self.stated)
+        self.counters
     }
 
     /// Returns the ids of the subscriptions. Those that are asked for again are the same objects.
-    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Tuple<'py>> {
         let Some(data) = &self.data else { return Ok(PyTuple::empty(py)) };
         let ids: Vec<Py<PyString>> = {
             let guarded = self.shared.read_attached(py);
@@ -220,7 +203,7 @@ impl Report {
     }
 
     /// Returns the stated triples, or `None` if nothing matches.
-    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn triples<'py>(&self, py: Python<'py>) -> PyResult<Option<Tuple<'py>>> {
         let Some(data) = &self.data else { return Ok(None) };
         let triples = py.detach(|| {
             let guarded = self.shared.read();
@@ -248,7 +231,7 @@ impl Report {
 
     /// Prepares evaluations of queries on E(P), with the results of calls.
     fn evaluation(&self, py: Python<'_>, calls: &Calls) -> Option<Evaluation> {
-        let operators = py.detach(|| self.shared.read().engine.operators().clone());
+        let operators = py.detach(|| self.shared.read().engine.parameterizer.operators.clone());
         Some(Evaluation::new(&self.shared, Arc::clone(self.data.as_ref()?), operators, Some(calls)))
     }
 
@@ -261,24 +244,19 @@ impl Report {
         py: Python<'py>,
     ) -> PyResult<(
         Option<Py<PyAny>>,
-        Vec<Bound<'py, PyTuple>>,
-        Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>,
-        Vec<(Bound<'py, PyTuple>, Bound<'py, PyAny>, Option<(&str, u8)>, &str)>,
+        Vec<Tuple<'py>>,
+        Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>,
+        Vec<(Tuple<'py>, Object<'py>, Option<(&str, u8)>, &str)>,
     )> {
         let Some(data) = &self.data else { return Ok(Default::default()) };
-        let Data {
-            publication,
-            progress: Progress { annotations, shown, .. },
-            triples,
-            origins,
-            ..
-        } = &**data;
+        let Data { publication, progress, triples, origins, .. } = &**data;
+        let annotations = &progress.annotations;
         let (stated, whole, found) = py.detach(|| {
             let guarded = self.shared.read();
             data.former(&guarded.engine, &[])?;
             let dictionary = &guarded.engine.dictionary;
             let terms = Terms { dictionary, local: &publication.local };
-            let given = origins.first().map_or(*shown, |(number, ..)| *number as usize);
+            let given = origins.first().map_or(progress.shown, |(number, ..)| *number as usize);
             let unrooted = Some(&*data.unrooted).filter(|unrooted| !unrooted.is_empty());
             let stated = unrooted.unwrap_or(&triples[..given]);
             let premises = origins.iter().map(|(.., premise)| *premise);
@@ -316,7 +294,7 @@ impl Report {
         end: usize,
         texts: bool,
         most: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<List<'py>> {
         let list = PyList::empty(py);
         let Some(data) = &self.data else { return Ok(list) };
         let end = end.min(data.found.len());
@@ -329,21 +307,9 @@ impl Report {
             })
         });
         py.detach(interrupt::check)?;
-        for one in solved? {
-            let solutions = PyList::empty(py);
-            for row in &one.solutions {
-                let values = PyDict::new(py);
-                for (name, text) in one.variables.iter().zip(row) {
-                    match text {
-                        None => {}
-                        Some(text) if texts => values.set_item(name, text)?,
-                        Some(text) => values.set_item(name, object_of(py, text.as_bytes())?)?,
-                    }
-                }
-                solutions.append(values)?;
-            }
-            let graph = one.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
-            list.append((one.name, solutions, graph, one.is_whole))?;
+        for (name, answer, is_whole) in solved? {
+            let graph = answer.graph.as_ref().map(|graph| triples_of(py, graph)).transpose()?;
+            list.append((name, solutions_of(py, &answer, texts)?, graph, is_whole))?;
         }
         Ok(list)
     }
@@ -356,7 +322,7 @@ pub(super) fn derived_rows<'py>(
     statements: &Statements,
     origins: &[(u32, &'static str, Triple)],
     from: usize,
-) -> PyResult<Vec<(Bound<'py, PyTuple>, Option<(&'static str, Bound<'py, PyTuple>)>)>> {
+) -> PyResult<Vec<(Tuple<'py>, Option<(&'static str, Tuple<'py>)>)>> {
     let mut triples = objects(py, statements, "")?;
     let premises = triples.split_off(triples.len() - origins.len());
     let mut origins = origins.iter().zip(premises).peekable();
@@ -413,48 +379,27 @@ pub(super) fn report(
     worker: &mut Worker,
     matched: MatchResult,
     progress: Progress,
-    now: Moment,
 ) -> Report {
-    let MatchResult {
-        found,
-        answers,
-        failed,
-        is_truncated,
-        contradictions,
-        counters,
-        evaluated,
-        undecided,
-        ..
-    } = matched;
-    let (stated, shown) = (progress.stated, worker.graph.stated());
-    let progress = Progress { shown, ..progress };
+    let MatchResult { found, answers, counters, evaluated, is_truncated, contradictions, .. } =
+        matched;
     let name = |number: Number| guarded.engine.subscriptions.get(number).name();
-    let failed = failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
-    let undecided =
-        undecided.into_iter().map(|(number, calls, is_found)| (name(number), calls, is_found));
-    let undecided = undecided.collect();
+    let failed = matched.failed.into_iter().map(|(number, why)| (name(number), why.0)).collect();
+    let undecided = matched.undecided.into_iter();
+    let undecided = undecided.map(|(number, calls, is_found)| (name(number), calls, is_found));
+    let Counters { probes, postings, candidates, matches } = counters;
+    let counters = (probes, postings, candidates, matches, evaluated, progress.stated);
     let data = (!found.is_empty()).then(|| {
         let (publication, graph) = (worker.publication.clone(), &worker.graph);
-        let triples = graph.triples.clone();
+        let progress = Progress { shown: graph.stated(), ..progress };
         Arc::new(Data {
             origins: graph.origins().to_vec(),
             unrooted: worker.unrooted.clone(),
             found,
             answers,
-            ..Data::new(guarded, publication, triples, progress, now)
+            ..Data::new(guarded, publication, graph.triples.clone(), progress)
         })
     });
     let (shared, publication) = (Arc::clone(shared), worker.publication.id.to_string());
-    Report {
-        shared,
-        publication,
-        data,
-        counters,
-        evaluated,
-        stated,
-        failed,
-        undecided,
-        is_truncated,
-        contradictions,
-    }
+    let undecided = undecided.collect();
+    Report { shared, publication, data, counters, failed, undecided, is_truncated, contradictions }
 }

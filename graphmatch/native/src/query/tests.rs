@@ -19,10 +19,11 @@ struct Read {
 }
 
 fn parser(limits: Limits) -> Parameterizer {
-    Parameterizer::new(PREFIXES, limits).unwrap()
+    let prefixes = PREFIXES.map(|(name, iri)| (name.to_owned(), iri.to_owned()));
+    Parameterizer::new(&prefixes, limits, vec![]).unwrap()
 }
 
-fn try_read(text: &str, limits: Limits) -> Result<Read, QueryError> {
+fn try_read(text: &str, limits: Limits) -> Result<Read, Fault> {
     let parser = parser(limits);
     let query = parser.parameterize(text)?;
     let template = Template::new(&query, &parser)?;
@@ -34,7 +35,7 @@ fn try_read(text: &str, limits: Limits) -> Result<Read, QueryError> {
 }
 
 fn read(text: &str) -> Read {
-    try_read(text, Limits::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+    try_read(text, Limits::usual()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
 }
 
 /// A term as short as it can be told.
@@ -427,7 +428,7 @@ fn what_is_refused_and_where() {
     .collect();
     for (text, place, what) in cases {
         let shown: String = text.chars().take(60).collect();
-        let Err(error) = try_read(&text, Limits::default()) else { panic!("{shown} is taken") };
+        let Err(error) = try_read(&text, Limits::usual()) else { panic!("{shown} is taken") };
         assert!(error.what.contains(what), "{shown}: {error:?}");
         let found = match (error.line, error.column) {
             (Some(line), Some(column)) => format!("{line}:{column}"),
@@ -439,7 +440,7 @@ fn what_is_refused_and_where() {
         );
         assert!(!error.remedy.is_empty());
     }
-    let short = Limits { text_characters: 10, ..Limits::default() };
+    let short = Limits { text_characters: 10, ..Limits::usual() };
     let long = try_read("SELECT * { ?s ?p ?o }", short);
     assert!(long.is_err_and(|error| error.what.contains("more than 10 characters")));
 }
@@ -513,17 +514,17 @@ fn what_is_written_means_the_same() {
         "SELECT * { { ?a <urn:q> ?b FILTER(!(?a + 1)) } MINUS { ?b ?p ?c FILTER(?c > 3) } FILTER(?b > 1) }",
     ];
     for text in FORMS {
-        let query = parser(Limits::default()).parameterize(text).unwrap();
+        let query = parser(Limits::usual()).parameterize(text).unwrap();
         let written = filled(&query.text, |slot, text| {
             text.push_str(&query.constants[slot]);
             false
         });
-        let again = parser(Limits::default()).parameterize(&written).unwrap();
+        let again = parser(Limits::usual()).parameterize(&written).unwrap();
         assert_eq!(again.query, query.query, "{text}");
     }
     let pieces: Vec<&str> = PIECES.split_whitespace().collect();
     let mut numbers = RandomNumbers(7);
-    let parser = parser(Limits::default());
+    let parser = parser(Limits::usual());
     let (mut taken, mut refused) = (0, 0);
     for round in 0..2000 {
         let mut words: Vec<&str> = TEXTS[round % TEXTS.len()].split(' ').collect();

@@ -46,7 +46,7 @@ fn read_by(mut reader: Reader) -> (Vec<Shown>, Vec<String>) {
 }
 
 fn options() -> ReaderOptions {
-    let (source, limits) = ("<stream>".to_owned(), Limits::default());
+    let (source, limits) = ("<stream>".to_owned(), Limits::usual());
     ReaderOptions { source, split_by: "auto", base: None, limits }
 }
 
@@ -169,7 +169,7 @@ fn a_bad_line_does_not_end_a_graph() {
 
 #[test]
 fn texts_have_a_length_and_escapes_count_once() {
-    let limits = Limits { text_characters: 10, ..Limits::default() };
+    let limits = Limits { text_characters: 10, ..Limits::usual() };
     let options = ReaderOptions { source: "a".to_owned(), limits, ..options() };
     for (text, is_long) in [
         ("ü".repeat(10), false),
