@@ -291,7 +291,7 @@ def test_no_near_misses() -> None:
 
 
 def test_near_misses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    publications = [PUBLICATION, PUBLICATION]
+    publications = [Publication.of("https://e.org/1", [])] * 2
     engine = Engine()
     engine.subscribe_many((str(n), f"ASK {{ ?i a rss:item ; <urn:{n}> 1, 2 }}") for n in range(102))
     late = NearMisses(engine, "en", seconds=-1)
