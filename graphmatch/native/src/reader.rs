@@ -9,7 +9,7 @@
 //! Cost: that of [`crate::ntriples`] for lines; otherwise that of the parser, and a hash and a copy of
 //! each distinct term.
 
-use crate::fault::{Fault, REMEDY, fault_at, place};
+use crate::fault::{Fault, REMEDY, fault_at, place, place_of};
 use crate::limits::{Limits, grouped};
 use crate::ntriples::{LineReader, Stream, max_bytes, read_piece};
 use crate::precheck::{check_json, check_nesting, check_xml};
@@ -126,7 +126,7 @@ impl Quads {
                     return true;
                 }
                 Err(fault) => {
-                    build.refuse(fault);
+                    build.refuse(self.fault_of_term(fault, &build.text));
                     return false;
                 }
             }
@@ -177,6 +177,14 @@ impl Quads {
             }
             None => fault,
         }
+    }
+
+    /// The fault of a term with its place, if it is a relative IRI that is written in quotes.
+    fn fault_of_term(&self, fault: Fault, key: &[u8]) -> Fault {
+        let end = key.len().saturating_sub(1);
+        let Some(name) = key.get(1 + NO_BASE.len()..end) else { return fault };
+        let quoted = |quote: &[u8]| place_of(&self.text, &[quote, name, quote].concat());
+        fault.at(quoted(b"\"").or_else(|| quoted(b"'")))
     }
 }
 
