@@ -17,8 +17,8 @@ use crate::branch::{
     TextOperator,
 };
 use crate::operators::Operators;
-use crate::query::MeasurablePattern;
 use crate::push_new;
+use crate::query::MeasurablePattern;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{

@@ -223,150 +223,82 @@ const RDFS: [(&str, &str, &str, Condition); 20] = [
     ("same", "A same_as B | X Y A", "X Y B", InPublication),
 ];
 
-/// The further rules of OWL 2 RL, in the same form. `contradiction` is what they call *false*.
-const OWL_RL: &[(&str, &str, &str)] = &[
-    ("eq-rep-p", "A same_as B | X A Y", "X B Y"),
-    ("eq-diff1", "A different_from A |", "A contradiction A"),
-    ("eq-diff1", "A different_from B | A same_as B", "A contradiction B"),
-    ("eq-diff1", "A different_from B | B same_as A", "A contradiction B"),
-    (
-        "eq-diff2",
-        "D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first A |",
-        "M contradiction N",
-    ),
-    (
-        "eq-diff2",
-        "D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first B | A same_as B",
-        "M contradiction N",
-    ),
-    (
-        "eq-diff3",
-        "D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first A |",
-        "M contradiction N",
-    ),
-    (
-        "eq-diff3",
-        "D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first B | A same_as B",
-        "M contradiction N",
-    ),
-    ("prp-fp", "P type_ functional | X P A, X P B", "A same_as B"),
-    ("prp-ifp", "P type_ inverse_functional | A P Y, B P Y", "A same_as B"),
-    ("prp-irp", "P type_ irreflexive | X P X", "X contradiction X"),
-    ("prp-symp", "P type_ symmetric | X P Y", "Y P X"),
-    ("prp-asyp", "P type_ asymmetric | X P Y, Y P X", "X contradiction Y"),
-    ("prp-trp", "P type_ transitive | X P Y, Y P Z", "X P Z"),
-    ("prp-spo2", "P chain L | X L Y", "X P Y"),
-    ("prp-spo2", "P chain L |", "L has_path L"),
-    ("prp-spo2", "L has_path L, L rest M |", "M has_path M"),
-    ("prp-spo2", "L has_path L, L first P, L rest nil | X P Y", "X L Y"),
-    ("prp-spo2", "L has_path L, L first P, L rest M | X P Y, Y M Z", "X L Z"),
-    ("prp-pdw", "P disjoint_property Q | X P Y, X Q Y", "X contradiction Y"),
-    (
-        "prp-adp",
-        "D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y",
-        "M contradiction N",
-    ),
-    ("prp-key", "C has_key L | X L Y, X type_ C, Y type_ C", "X same_as Y"),
-    ("prp-key", "C has_key L |", "L has_keys L"),
-    ("prp-key", "L has_keys L, L rest M |", "M has_keys M"),
-    ("prp-key", "L has_keys L, L first P, L rest nil | X P Z, Y P Z", "X L Y"),
-    ("prp-key", "L has_keys L, L first P, L rest M | X P Z, Y P Z, X M Y", "X L Y"),
-    ("prp-npa1", "N source A, N assertion P, N target B | A P B", "A contradiction B"),
-    ("prp-npa2", "N source A, N assertion P, N target_value B | A P B", "A contradiction B"),
-    ("cls-nothing2", "| X type_ nothing", "X contradiction X"),
-    ("cls-int1", "C intersection_of L | X all_of L", "X type_ C"),
-    ("cls-int1", "C intersection_of L |", "L has_parts L"),
-    ("cls-int1", "L has_parts L, L rest M |", "M has_parts M"),
-    ("cls-int1", "L has_parts L, L first C, L rest nil | X type_ C", "X all_of L"),
-    ("cls-int1", "L has_parts L, L first C, L rest M | X type_ C, X all_of M", "X all_of L"),
-    ("cls-com", "A complement_of B | X type_ A, X type_ B", "X contradiction X"),
-    ("cls-svf1", "C on_property P, C some_values_from D | X P Y, Y type_ D", "X type_ C"),
-    ("cls-svf2", "C on_property P, C some_values_from thing | X P Y", "X type_ C"),
-    ("cls-avf", "C on_property P, C all_values_from D | X P Y, X type_ C", "Y type_ D"),
-    ("cls-hv1", "C on_property P, C has_value Y | X type_ C", "X P Y"),
-    ("cls-hv2", "C on_property P, C has_value Y | X P Y", "X type_ C"),
-    (
-        "cls-maxc1",
-        "C on_property P, C max_cardinality zero | X P Y, X type_ C",
-        "X contradiction Y",
-    ),
-    (
-        "cls-maxc2",
-        "C on_property P, C max_cardinality one | X P A, X P B, X type_ C",
-        "A same_as B",
-    ),
-    (
-        "cls-maxqc1",
-        "C on_property P, C max_qualified_cardinality zero, C on_class D | X P Y, Y type_ D, X type_ C",
-        "X contradiction Y",
-    ),
-    (
-        "cls-maxqc2",
-        "C on_property P, C max_qualified_cardinality zero, C on_class thing | X P Y, X type_ C",
-        "X contradiction Y",
-    ),
-    (
-        "cls-maxqc3",
-        "C on_property P, C max_qualified_cardinality one, C on_class D | X P A, X P B, A type_ D, B type_ D, X type_ C",
-        "A same_as B",
-    ),
-    (
-        "cls-maxqc4",
-        "C on_property P, C max_qualified_cardinality one, C on_class thing | X P A, X P B, X type_ C",
-        "A same_as B",
-    ),
-    ("cls-oo", "C one_of L, L item X |", "X type_ C"),
-    ("cax-dw", "A disjoint_with B | X type_ A, X type_ B", "X contradiction X"),
-    (
-        "cax-adc",
-        "D type_ all_disjoint_classes, D members L, M list_of L, N list_of L, M first A, N first B | X type_ A, X type_ B",
-        "M contradiction N",
-    ),
-    ("scm-cls", "C type_ owl_class |", "C sub_class thing"),
-    ("scm-eqc2", "A sub_class B, B sub_class A |", "A equivalent_class B"),
-    ("scm-eqp2", "A sub_property B, B sub_property A |", "A equivalent_property B"),
-    ("scm-dom1", "P domain A, A sub_class B |", "P domain B"),
-    ("scm-dom2", "P domain A, Q sub_property P |", "Q domain A"),
-    ("scm-rng1", "P range A, A sub_class B |", "P range B"),
-    ("scm-rng2", "P range A, Q sub_property P |", "Q range A"),
-    (
-        "scm-hv",
-        "A has_value Y, A on_property P, P sub_property Q, B has_value Y, B on_property Q |",
-        "A sub_class B",
-    ),
-    (
-        "scm-svf1",
-        "A filler D, A some_values_from E, A on_property P, B some_values_from D, B on_property P |",
-        "A sub_class B",
-    ),
-    (
-        "scm-svf2",
-        "A some_values_from D, A on_property P, P sub_property Q, B some_values_from D, B on_property Q |",
-        "A sub_class B",
-    ),
-    (
-        "scm-avf1",
-        "A filler D, A all_values_from E, A on_property P, B all_values_from D, B on_property P |",
-        "A sub_class B",
-    ),
-    (
-        "scm-avf2",
-        "A all_values_from D, A on_property Q, P sub_property Q, B all_values_from D, B on_property P |",
-        "A sub_class B",
-    ),
-    ("scm-svf1", "A some_values_from D |", "A filler D"),
-    ("scm-avf1", "A all_values_from D |", "A filler D"),
-    ("scm-svf1", "A filler D, D sub_class E |", "A filler E"),
-    ("scm-int", "C intersection_of L, L item D |", "C sub_class D"),
-    ("scm-uni", "C union_of L, L item D |", "D sub_class C"),
-    ("list", "C intersection_of L |", "L list_of L"),
-    ("list", "C union_of L |", "L list_of L"),
-    ("list", "C one_of L |", "L list_of L"),
-    ("list", "C members L |", "L list_of L"),
-    ("list", "C distinct_members L |", "L list_of L"),
-    ("list", "M list_of L, M rest N |", "N list_of L"),
-    ("list", "M list_of L, M first A |", "L item A"),
-];
+/// The further rules of OWL 2 RL, one in a line: its name, its premises and its conclusion, in the
+/// same form. `contradiction` is what the W3C calls *false*.
+const OWL_RL: &str = "\
+eq-rep-p: A same_as B | X A Y => X B Y
+eq-diff1: A different_from A | => A contradiction A
+eq-diff1: A different_from B | A same_as B => A contradiction B
+eq-diff1: A different_from B | B same_as A => A contradiction B
+eq-diff2: D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first A | => M contradiction N
+eq-diff2: D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first B | A same_as B => M contradiction N
+eq-diff3: D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first A | => M contradiction N
+eq-diff3: D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first B | A same_as B => M contradiction N
+prp-fp: P type_ functional | X P A, X P B => A same_as B
+prp-ifp: P type_ inverse_functional | A P Y, B P Y => A same_as B
+prp-irp: P type_ irreflexive | X P X => X contradiction X
+prp-symp: P type_ symmetric | X P Y => Y P X
+prp-asyp: P type_ asymmetric | X P Y, Y P X => X contradiction Y
+prp-trp: P type_ transitive | X P Y, Y P Z => X P Z
+prp-spo2: P chain L | X L Y => X P Y
+prp-spo2: P chain L | => L has_path L
+prp-spo2: L has_path L, L rest M | => M has_path M
+prp-spo2: L has_path L, L first P, L rest nil | X P Y => X L Y
+prp-spo2: L has_path L, L first P, L rest M | X P Y, Y M Z => X L Z
+prp-pdw: P disjoint_property Q | X P Y, X Q Y => X contradiction Y
+prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N
+prp-key: C has_key L | X L Y, X type_ C, Y type_ C => X same_as Y
+prp-key: C has_key L | => L has_keys L
+prp-key: L has_keys L, L rest M | => M has_keys M
+prp-key: L has_keys L, L first P, L rest nil | X P Z, Y P Z => X L Y
+prp-key: L has_keys L, L first P, L rest M | X P Z, Y P Z, X M Y => X L Y
+prp-npa1: N source A, N assertion P, N target B | A P B => A contradiction B
+prp-npa2: N source A, N assertion P, N target_value B | A P B => A contradiction B
+cls-nothing2: | X type_ nothing => X contradiction X
+cls-int1: C intersection_of L | X all_of L => X type_ C
+cls-int1: C intersection_of L | => L has_parts L
+cls-int1: L has_parts L, L rest M | => M has_parts M
+cls-int1: L has_parts L, L first C, L rest nil | X type_ C => X all_of L
+cls-int1: L has_parts L, L first C, L rest M | X type_ C, X all_of M => X all_of L
+cls-com: A complement_of B | X type_ A, X type_ B => X contradiction X
+cls-svf1: C on_property P, C some_values_from D | X P Y, Y type_ D => X type_ C
+cls-svf2: C on_property P, C some_values_from thing | X P Y => X type_ C
+cls-avf: C on_property P, C all_values_from D | X P Y, X type_ C => Y type_ D
+cls-hv1: C on_property P, C has_value Y | X type_ C => X P Y
+cls-hv2: C on_property P, C has_value Y | X P Y => X type_ C
+cls-maxc1: C on_property P, C max_cardinality zero | X P Y, X type_ C => X contradiction Y
+cls-maxc2: C on_property P, C max_cardinality one | X P A, X P B, X type_ C => A same_as B
+cls-maxqc1: C on_property P, C max_qualified_cardinality zero, C on_class D | X P Y, Y type_ D, X type_ C => X contradiction Y
+cls-maxqc2: C on_property P, C max_qualified_cardinality zero, C on_class thing | X P Y, X type_ C => X contradiction Y
+cls-maxqc3: C on_property P, C max_qualified_cardinality one, C on_class D | X P A, X P B, A type_ D, B type_ D, X type_ C => A same_as B
+cls-maxqc4: C on_property P, C max_qualified_cardinality one, C on_class thing | X P A, X P B, X type_ C => A same_as B
+cls-oo: C one_of L, L item X | => X type_ C
+cax-dw: A disjoint_with B | X type_ A, X type_ B => X contradiction X
+cax-adc: D type_ all_disjoint_classes, D members L, M list_of L, N list_of L, M first A, N first B | X type_ A, X type_ B => M contradiction N
+scm-cls: C type_ owl_class | => C sub_class thing
+scm-eqc2: A sub_class B, B sub_class A | => A equivalent_class B
+scm-eqp2: A sub_property B, B sub_property A | => A equivalent_property B
+scm-dom1: P domain A, A sub_class B | => P domain B
+scm-dom2: P domain A, Q sub_property P | => Q domain A
+scm-rng1: P range A, A sub_class B | => P range B
+scm-rng2: P range A, Q sub_property P | => Q range A
+scm-hv: A has_value Y, A on_property P, P sub_property Q, B has_value Y, B on_property Q | => A sub_class B
+scm-svf1: A filler D, A some_values_from E, A on_property P, B some_values_from D, B on_property P | => A sub_class B
+scm-svf2: A some_values_from D, A on_property P, P sub_property Q, B some_values_from D, B on_property Q | => A sub_class B
+scm-avf1: A filler D, A all_values_from E, A on_property P, B all_values_from D, B on_property P | => A sub_class B
+scm-avf2: A all_values_from D, A on_property Q, P sub_property Q, B all_values_from D, B on_property P | => A sub_class B
+scm-svf1: A some_values_from D | => A filler D
+scm-avf1: A all_values_from D | => A filler D
+scm-svf1: A filler D, D sub_class E | => A filler E
+scm-int: C intersection_of L, L item D | => C sub_class D
+scm-uni: C union_of L, L item D | => D sub_class C
+list: C intersection_of L | => L list_of L
+list: C union_of L | => L list_of L
+list: C one_of L | => L list_of L
+list: C members L | => L list_of L
+list: C distinct_members L | => L list_of L
+list: M list_of L, M rest N | => N list_of L
+list: M list_of L, M first A | => L item A";
 
 /// Returns the rules of RDFS, or all.
 pub fn rules(v: &Vocabulary, is_owl_rl: bool) -> Vec<Rule> {
@@ -380,7 +312,9 @@ pub fn rules(v: &Vocabulary, is_owl_rl: bool) -> Vec<Rule> {
         let list = Node::Constant(v.list_of);
         ends.contains(&rule.conclusion[1]) || rule.premises.iter().any(|one| one[1] == list)
     };
-    let more = OWL_RL.iter().filter(|_| is_owl_rl).map(|&(name, premises, conclusion)| {
+    let more = OWL_RL.lines().filter(|_| is_owl_rl).map(|row| {
+        let (name, row) = row.split_once(": ")?;
+        let (premises, conclusion) = row.split_once(" => ")?;
         let mut rule = rule(v, name, premises, conclusion, Always)?;
         if is_of_two(&rule) {
             rule.condition = Distinct;
@@ -463,5 +397,17 @@ pub fn solve<'a>(
         if bind(rule.premises[next], triple, &mut bindings) {
             solve(rule, left & !(1 << next), &bindings, is_own || own, look, call);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rows_are_rules() {
+        let v = Vocabulary::new(&mut Dictionary::default());
+        assert_eq!(rules(&v, false).len(), RDFS.len());
+        assert_eq!(rules(&v, true).len(), RDFS.len() + OWL_RL.lines().count());
     }
 }
