@@ -97,6 +97,7 @@ impl Ontology {
         let mut closure = Graph::default();
         stated.triples.iter().for_each(|&triple| _ = closure.push(triple));
         ontology.schema = Schema::new(vocabulary, stated.owl_rl, &[], terms);
+        note(&mut ontology.flags, vocabulary.nothing, CLASS);
         for rule in &ontology.schema.rules {
             for &[_, property, object] in &rule.premises[..rule.schema] {
                 let type_ = Node::Constant(vocabulary.type_);
