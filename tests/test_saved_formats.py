@@ -28,7 +28,8 @@ from graphmatch.broker.feeds.feed_store import Feed, FeedItem, SqliteFeedStore
 from graphmatch.broker.models.subscription_settings import SubscriptionSettings
 from graphmatch.broker.service.broker import Broker
 from graphmatch.broker.service.match_worker import MatchWorker
-from graphmatch.command.seen import Seen
+from graphmatch.command.output import Alert
+from graphmatch.command.seen import open_seen
 from graphmatch.snapshot import opened
 from semantic import Ontology, Publication
 from semantic.ontology.synonyms import SynonymPairs
@@ -106,21 +107,18 @@ def sql_format(path: Path) -> tuple[object, object]:
 def save_seen(path: Path) -> None:
     engine = Engine()
     engine.subscribe("a", "ASK { ?x ?p ?y }")
-    with Seen(path, NOW) as seen:
-        seen.new(OFFER, engine.match(OFFER).matches)
-        seen.commit()
+    with open_seen(path, lambda: NOW) as seen:
+        alert = Alert(OFFER, set(seen.names(OFFER)), list(engine.match(OFFER).matches))
+        seen.add(alert)
 
 
-def open_seen(path: Path) -> list[str]:
+def read_seen(path: Path) -> list[str]:
     """Return the subscriptions with new matches: that of the saved file is known."""
-    engine = Engine()
-    for id in "ab":
-        engine.subscribe(id, "ASK { ?x ?p ?y }")
-    with Seen(path, NOW) as seen:
-        return [match.subscription for match in seen.new(OFFER, engine.match(OFFER).matches)]
+    with open_seen(path, lambda: NOW) as seen:
+        return [id for id in "ab" if seen.is_new(id, seen.names(OFFER))]
 
 
-FEED = Feed("https://e.org/feed", validators={"If-None-Match": '"1"'}, next_poll_at=NOW, ttl=60)
+FEED = Feed("https://e.org/feed", validators={"If-None-Match": '"1"'}, next_poll_at=NOW)
 ITEM = FeedItem(OFFER, b"guid", b"version")
 
 
@@ -223,7 +221,7 @@ FORMATS = {
         engine_format,
     ),
     "seen": Format(
-        "seen.sql", "graphmatch/command/seen.py: _VERSION", save_seen, open_seen, ["b"], sql_format
+        "seen.sql", "graphmatch/command/seen.py: _VERSION", save_seen, read_seen, ["b"], sql_format
     ),
     "feeds": Format(
         "feeds.sql",

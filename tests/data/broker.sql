@@ -84,6 +84,7 @@ CREATE TABLE matches (
 	generation INTEGER NOT NULL, 
 	solutions TEXT NOT NULL, 
 	truncated BOOLEAN NOT NULL, 
+	sources TEXT NOT NULL, 
 	ontology_version BIGINT NOT NULL, 
 	matched_at BIGINT NOT NULL, 
 	delivery INTEGER, 
@@ -92,7 +93,7 @@ CREATE TABLE matches (
 	FOREIGN KEY(publication) REFERENCES publications (seq), 
 	FOREIGN KEY(delivery) REFERENCES deliveries (id)
 );
-INSERT INTO "matches" VALUES(1,1,1,1,'[{}]',0,0,1768392000000,NULL);
+INSERT INTO "matches" VALUES(1,1,1,1,'[{}]',0,'http',0,1768392000000,NULL);
 CREATE TABLE owners (
 	id INTEGER NOT NULL, 
 	name TEXT NOT NULL, 
@@ -107,6 +108,8 @@ CREATE TABLE publications (
 	title TEXT, 
 	link TEXT, 
 	summary TEXT, 
+	story BLOB, 
+	story_too BLOB, 
 	source TEXT NOT NULL, 
 	owner INTEGER, 
 	received_at BIGINT NOT NULL, 
@@ -116,7 +119,7 @@ CREATE TABLE publications (
 	PRIMARY KEY (seq), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "publications" VALUES(1,'urn:old',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
+INSERT INTO "publications" VALUES(1,'urn:old',X'3C75726E3A783E203C687474703A2F2F7777772E77332E6F72672F313939392F30322F32322D7264662D73796E7461782D6E7323747970653E203C75726E3A433E202E0A',NULL,NULL,NULL,NULL,NULL,'http',NULL,1768392000000,NULL,1768392000000,NULL);
 CREATE TABLE read_items (
 	publication INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -163,7 +166,7 @@ CREATE TABLE subscriptions (
 	UNIQUE (id), 
 	FOREIGN KEY(owner) REFERENCES owners (id)
 );
-INSERT INTO "subscriptions" VALUES(1,'sub_20b236dc51e2d3bf',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'730367276408D1D65D82730B9C73068F33157BBFFC561611E6F0CF280A3D82EA','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
+INSERT INTO "subscriptions" VALUES(1,'sub_d4d167d131a750e9',NULL,'subscription','{"query": "ASK { ?x a <urn:C> }"}','ASK { ?x a <urn:C> }',X'6101C62F3F8D28CE24342A32AE30B9E79B38A65AB926D4DE2FE0B22B1FB0F4EE','{"kind": "sse"}','null','null','active',NULL,NULL,1768392000000,1770984000000,NULL,1,1,0);
 CREATE TABLE tokens (
 	id INTEGER NOT NULL, 
 	owner INTEGER NOT NULL, 
@@ -200,17 +203,19 @@ CREATE TABLE websub_callbacks (
 CREATE INDEX ix_idempotency_keys_at ON idempotency_keys (at);
 CREATE INDEX ix_dead_letters_at ON dead_letters (at);
 CREATE INDEX ix_subscriptions_expires_at ON subscriptions (expires_at);
-CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
 CREATE INDEX ix_subscriptions_change ON subscriptions (change);
-CREATE INDEX ix_publications_id ON publications (id);
+CREATE INDEX ix_subscriptions_owner ON subscriptions (owner);
+CREATE INDEX publications_story_too ON publications (story_too) WHERE story_too IS NOT NULL;
 CREATE INDEX ix_publications_received_at ON publications (received_at);
 CREATE INDEX publications_unmatched ON publications (seq) WHERE matched_at IS NULL;
+CREATE INDEX ix_publications_id ON publications (id);
+CREATE INDEX publications_story ON publications (story) WHERE story IS NOT NULL;
 CREATE INDEX ix_websub_callbacks_subscription ON websub_callbacks (subscription);
 CREATE INDEX deliveries_subscription ON deliveries (subscription, id);
-CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (host, due_at) WHERE state = 'waiting';
 CREATE INDEX deliveries_open ON deliveries (subscription) WHERE state = 'waiting';
-CREATE INDEX matches_subscription ON matches (subscription, seq);
+CREATE INDEX deliveries_callback ON deliveries (callback) WHERE callback IS NOT NULL;
 CREATE UNIQUE INDEX matches_publication ON matches (publication, subscription);
+CREATE INDEX matches_subscription ON matches (subscription, seq);
 CREATE INDEX matches_delivery ON matches (delivery) WHERE delivery IS NOT NULL;
 COMMIT;
