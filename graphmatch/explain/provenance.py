@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from pyoxigraph import Literal
+from pyoxigraph import BlankNode, Literal
 
 from graphmatch.enrichment import EnrichedPublication, Enricher, Found
 from semantic.annotation.annotate import LabelForm
@@ -22,6 +22,25 @@ from semantic.ontology.synonyms import is_text
 from semantic.terms import Term, Triple
 from semantic.units.quantities import is_in_unit
 from semantic.vocabulary import TYPE
+
+_CONSTRUCTS = {
+    "cls-avf": "owl:allValuesFrom",
+    "cls-hv1": "owl:hasValue",
+    "cls-hv2": "owl:hasValue",
+    "cls-int1": "owl:intersectionOf",
+    "cls-maxc2": "owl:maxCardinality",
+    "cls-maxqc3": "owl:maxQualifiedCardinality",
+    "cls-maxqc4": "owl:maxQualifiedCardinality",
+    "cls-svf1": "owl:someValuesFrom",
+    "cls-svf2": "owl:someValuesFrom",
+    "prp-fp": "owl:FunctionalProperty",
+    "prp-ifp": "owl:InverseFunctionalProperty",
+    "prp-key": "owl:hasKey",
+    "prp-spo2": "owl:propertyChainAxiom",
+    "prp-symp": "owl:SymmetricProperty",
+    "prp-trp": "owl:TransitiveProperty",
+}
+"""The constructs of OWL to which rules belong."""
 
 
 class Provenance:
@@ -147,7 +166,8 @@ class Provenance:
     def _steps(self, rule: str, parent: Triple, triple: Triple) -> Iterator[str]:
         """Yield the reasons why a rule derived `triple` from `parent`, the last step first."""
         if isa_name_of(triple[1]) is None:
-            yield self._step(rule, parent, triple)
+            if step := self._step(rule, parent, triple):
+                yield step
             return
         value, class_ = parent[2], triple[2]
         if not isinstance(value, Literal):
@@ -171,7 +191,7 @@ class Provenance:
                 return
 
     def _step(self, rule: str, parent: Triple, triple: Triple) -> str:
-        """Describe how a rule derives `triple` from `parent`."""
+        """Describe how a rule derives `triple` from `parent`; empty for a class without a name."""
         is_inverse = rule in ("inverse", "narrower") and parent[::2] == triple[2::-2]
         if rule == "rdfs2" and triple[0] == parent[0]:
             return f"{self.write(triple[2])} is the domain of {self.write(parent[1])}"
@@ -181,11 +201,15 @@ class Provenance:
             return f"{self.write(parent[1])} is the inverse of {self.write(triple[1])}"
         place = 1 if rule == "rdfs7" else 2
         path = self._path(parent[place], triple[place])
-        return path or f"it is derived from {' '.join(map(self.write, parent))}"
+        if path or isinstance(parent[2], BlankNode):
+            return path
+        by = f", by {_CONSTRUCTS[rule]}" if rule in _CONSTRUCTS else ""
+        return f"it is derived from {' '.join(map(self.write, parent))}{by}"
 
     def _path(self, low: Term, high: Term) -> str:
-        """Return the path up from one term to another as text; empty if there is none."""
+        """Return the path of named terms up from one to another as text; empty if there is none."""
         path = self.ontology.path(low, high, self.links)
+        path = [term for term in path if not isinstance(term, BlankNode)]
         return " ⊑ ".join(self.write(term) for term in path) if len(path) > 1 else ""
 
     def write(self, term: Term) -> str:

@@ -132,7 +132,10 @@ pub struct MatchResult {
 /// Writes the contradictions that rules found.
 pub fn contradictions(found: &[(&'static str, Triple)], terms: Terms) -> Vec<String> {
     let text = |id: Id| String::from_utf8_lossy(&terms.text(id)).into_owned();
-    found.iter().map(|(rule, triple)| format!("{} ({rule})", triple.map(text).join(" "))).collect()
+    found
+        .iter()
+        .map(|(rule, triple)| format!("{} (rule {rule} of OWL 2 RL)", triple.map(text).join(" ")))
+        .collect()
 }
 
 /// The effects of a change of the ontology.
