@@ -133,8 +133,7 @@ impl Index {
             return Some(row);
         }
         if let Some(table) = self.add_to_table(branch, dictionary) {
-            let mut near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
-            near.extend(self.patterns.alike(row).filter(|&one| one != row));
+            let near = self.patterns.neighbours(row, MAX_NEIGHBOURS);
             self.patterns.remove(row);
             let into = |row| Some((row, self.move_to_table(row, dictionary)?));
             moved.extend(near.into_iter().filter_map(into));

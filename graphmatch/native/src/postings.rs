@@ -59,8 +59,6 @@ const MAX_VISITED: usize = 1 << 11;
 /// Smallest and largest number of publications between two calls of [`PostingIndex::rebalance`].
 const MIN_INTERVAL: u64 = 128;
 const MAX_INTERVAL: u64 = 1 << 16;
-/// Maximum number of rows that [`PostingIndex::alike`] returns.
-const MAX_ALIKE: usize = 1 << 16;
 /// Number of candidates whose records are read together, so that their cache misses overlap.
 const BATCH_SIZE: usize = 128;
 
@@ -573,16 +571,6 @@ impl PostingIndex {
         rows.sort_unstable();
         rows.dedup();
         rows
-    }
-
-    /// Returns rows with the program of a row, at most [`MAX_ALIKE`]. Reads all rows, and therefore
-    /// returns none if fewer than one of 256 has the program.
-    pub fn alike(&self, row: RowId) -> impl Iterator<Item = RowId> {
-        let program = |row: RowId| self.rows.get(row)[PROGRAM];
-        let wanted = program(row);
-        let is_worth = 256 * self.programs.uses(wanted) as usize > self.len();
-        let all = self.rows.numbers().filter(move |_| is_worth);
-        all.filter(move |&one| program(one) == wanted).take(MAX_ALIKE)
     }
 
     /// Removes a row from its posting list, because another index finds it from now on.
