@@ -15,10 +15,12 @@ from semantic.annotation.languages import primary_subtag
 from semantic.ontology.synonyms import Roots, SynonymPairs
 from semantic.ontology.taxonomy import Taxonomy
 from semantic.terms import Term, Triple, compact, local_name
-from semantic.vocabulary import LABEL, SKOS
+from semantic.vocabulary import LABEL, SKOS, Namespace
 
 LABELS = (LABEL, SKOS["prefLabel"], SKOS["altLabel"], SKOS["hiddenLabel"])
 """Properties whose values are names."""
+TOPIC = Namespace("urn:graphmatch:topic:")
+"""The IRIs of topics that a table names; the rest is the name, percent-encoded."""
 _RANKED = (SKOS["prefLabel"], LABEL, SKOS["altLabel"], SKOS["hiddenLabel"])
 
 
@@ -153,8 +155,11 @@ class ShownNames:
     def shown(self, term: Term, language: str = "en") -> str:
         """Return a term for display: label and IRI, or the IRI alone if the label adds nothing.
 
-        The label adds nothing if it equals the local name, except for case and punctuation.
+        The label adds nothing if it equals the local name, except for case and punctuation. A topic
+        of a table is displayed by the name that it has there.
         """
+        if isinstance(term, NamedNode) and term.value.startswith(TOPIC.iri):
+            return unquote(term.value.removeprefix(TOPIC.iri))
         written, several = compact(term, self._prefixes), self.labels(term, language)
         if not several or not isinstance(term, NamedNode):
             return written

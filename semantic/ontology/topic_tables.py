@@ -17,9 +17,9 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.errors import OnProblem, Place, Problem
 from semantic.ontology.csv_tables import SKIPPED, CsvTable, iri_of
-from semantic.ontology.names import LABELS
+from semantic.ontology.names import LABELS, TOPIC
 from semantic.terms import Term, Triple
-from semantic.vocabulary import BROADER, GM, SKOS, TYPE
+from semantic.vocabulary import BROADER, SKOS, TYPE
 
 _LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
@@ -49,7 +49,7 @@ def topic_triples(
             what = f"{tag!r} is not a language tag, such as `en`"
             on_problem(Problem(what, where, SKIPPED))
             continue
-        own = GM[f"topic:{quote(name, safe='')}"]
+        own = TOPIC[quote(name, safe="")]
         topic = topics.setdefault(name, iri_of(name, prefixes) or own)
         if text:
             labels[topic].append(Literal(text, language=tag or None))

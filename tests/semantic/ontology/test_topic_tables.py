@@ -157,3 +157,12 @@ def test_rows_have_limited_texts(tmp_path: Path) -> None:
     path.write_text("topic,label\nSoup," + 1001 * "x" + "\nStew,stew\n")
     assert [row["topic"] for row, _ in read_csv(path, problems.append, limits).rows] == ["Stew"]
     assert [problem.where.line for problem in problems] == [2]
+
+
+def test_a_topic_is_displayed_by_its_name(tmp_path: Path) -> None:
+    """Its first label may be one of many words."""
+    table = 'topic,label,language,broader\n"Events, tourism/€",concert,en,politics\nLaw,,,\n'
+    names = load(tmp_path, table).shown_names
+    assert names.shown(topic("Events%2C%20tourism%2F%E2%82%AC")) == "Events, tourism/€"
+    assert names.shown(topic("Law")) == "Law"
+    assert names.shown(NAMES) == "news:Politics"
