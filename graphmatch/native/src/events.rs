@@ -7,7 +7,7 @@
 //! A value costs some ten nanoseconds and no Python object.
 
 use crate::attribute_names::{ATTRIBUTE, ATTRIBUTE_STEPS};
-use crate::bulk::Values;
+use crate::columns::Values;
 use crate::lexical::write_quoted;
 use oxiri::Iri;
 use pyo3::prelude::*;

@@ -2,7 +2,6 @@
 //!
 //! It is what `oxrdf` displays, without its formatting where no character needs an escape.
 
-use crate::dictionary::Kind;
 use oxrdf::vocab::xsd;
 use oxrdf::{
     BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef,
@@ -226,7 +225,7 @@ pub(crate) fn quote(value: &str) -> String {
 
 /// The IRI of a term; `None` for other terms.
 pub(crate) fn iri(text: &[u8]) -> Option<&str> {
-    if Kind::of(text) != Kind::Iri {
+    if text.starts_with(b"<<") {
         return None;
     }
     std::str::from_utf8(text.strip_prefix(b"<")?.strip_suffix(b">")?).ok()

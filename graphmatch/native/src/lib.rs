@@ -8,6 +8,7 @@ mod attributes;
 mod bounded;
 mod branch;
 mod bulk;
+mod columns;
 mod delta;
 mod demand;
 mod dictionary;

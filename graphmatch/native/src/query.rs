@@ -22,7 +22,8 @@ use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::push_new;
 use crate::query_analysis::{
-    COMPOSED, Draft, OPEN, QueryAnalyzer, all_steps, alone, is_quantity, may_be_empty,
+    COMPOSED, Draft, MeasurablePattern, OPEN, QueryAnalyzer, all_steps, alone, is_quantity,
+    may_be_empty,
 };
 use crate::regex::required_parts;
 use crate::scan::on_stack;
@@ -34,11 +35,6 @@ use serde::{Deserialize, Serialize};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::borrow::Cow;
-
-/// A pattern whose object may be a number, a quantity or a unit: the numbers of the subject (below
-/// zero for a variable) and of the property, and the constants that the object is compared with, each
-/// with whether for equality.
-pub type MeasurablePattern = (i64, u32, Vec<(u32, bool)>);
 
 /// A query's branches and what belongs to them, with its constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,7 +18,6 @@ use crate::branch::{
 };
 use crate::operators::Operators;
 use crate::push_new;
-use crate::query::MeasurablePattern;
 use hashbrown::{HashMap, HashSet};
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{
@@ -28,6 +27,11 @@ use spargebra::algebra::{
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+/// A pattern whose object may be a number, a quantity or a unit: the numbers of the subject (below
+/// zero for a variable) and of the property, and the constants that the object is compared with, each
+/// with whether for equality.
+pub type MeasurablePattern = (i64, u32, Vec<(u32, bool)>);
 
 /// A variable in a demand.
 pub(crate) const OPEN: Node = Node::Variable(0);

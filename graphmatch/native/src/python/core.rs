@@ -12,7 +12,8 @@ use super::{
     CoreState, EnrichmentRequest, List, MatchOutcome, Object, SharedCore, Tuple, bad_query, lock,
     objects, refused, statements_of, statements_with, unreadable,
 };
-use crate::bulk::{SubscriptionBatch, Texts, Values};
+use crate::bulk::SubscriptionBatch;
+use crate::columns::{Texts, Values};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, LOCAL, LocalTerms, Terms};
 use crate::engine::{Change, Engine, Saved, SubscribeError, contradictions};
