@@ -849,7 +849,7 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "synonyms without header": (
         "s.csv",
         "US,United States\n",
-        ":1: the first line does not name the columns `term` and `root`. Write `term,root` in",
+        ":1: the first line does not name the columns `term` and `root`. Write `term,root`, or",
     ),
     "no synonyms": ("s.csv", "", ":1: the first line does not name the columns `term` and `root`."),
     "a field without end": ("s.csv", f'term,root\n"{"x" * 200_000}', ": *CSV: field larger than"),
@@ -948,7 +948,7 @@ def test_explanation_of_nothing(good: Path, wanted: Path, tmp_path: Path) -> Non
     assert outcome.status == 2
     outcome = run("explain", "wanted", good, "-s", wanted, "-p", "http://e/none")
     assert outcome.problems == [
-        f"error    {good}: no publication has the id http://e/none. "
+        f"error    {good}: no publication has the id or link http://e/none. "
         "Leave --publication out to see them all."
     ]
     assert outcome.status == 2

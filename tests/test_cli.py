@@ -297,7 +297,7 @@ def test_filter_as_json() -> None:
     assert len(found) == text.count("▸ ")
     assert {tuple(row) for row in found} == {
         (
-            *("publication", "title", "link", "date", "guid", "source"),
+            *("publication", "title", "link", "date", "guid", "source", "sources"),
             *("subscription", "solutions", "graph", "because"),
         )
     }

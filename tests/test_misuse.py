@@ -108,7 +108,7 @@ MISUSE: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an unknown entailment": (
         lambda: Engine(entailment="owl"),
-        "entailment: 'owl' is unknown. Use one of: rdfs, none.",
+        "entailment: 'owl' is unknown. Use one of: rdfs, owl-rl, none.",
     ),
     "an unknown cut": (
         lambda: engine().filter(b"", split_by="file"),

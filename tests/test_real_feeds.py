@@ -32,8 +32,7 @@ def everything() -> tuple[tuple[Publication, ...], tuple[Problem, ...]]:
 def engine() -> Engine:
     told: list[Problem] = []
     made = Engine(Ontology.load(DATA / "ontologies" / "dbpedia.owl", on_problem=told.append))
-    assert len(told) == 3
-    assert all("which is equivalent to it" in problem.what for problem in told)
+    assert not told
     for subscription in read_subscriptions(SUBSCRIPTIONS):
         made.subscribe(subscription)
     return made

@@ -334,7 +334,7 @@ def test_that_reasons_are_those_of_the_time_of_the_match(monkeypatch: pytest.Mon
         raise AssertionError("enriched again")
 
     monkeypatch.setattr(Enricher, "enrich", again)
-    for name in ("annotations", "words", "find"):
+    for name in ("annotate", "words", "find"):
         monkeypatch.setattr(Annotator, name, again)
     assert engine.evidence(report) == before
     assert engine.evidence(report, ["topic"]) == {"topic": before["topic"]}

@@ -367,5 +367,6 @@ async def test_nothing_is_sent_to_hubs_that_are_not_public(tmp_path: Path) -> No
         await service.poller.change(hub.url, **changes)
         await until(lambda: service.poller.feeds[hub.url].push_problem is not None)
         problem = service.poller.feeds[hub.url].push_problem
-        assert problem == "no answer: nothing is sent to 127.0.0.1, which is not public"
+        said = "nothing is sent to 127.0.0.1, which is not public, without --allow 127.0.0.0/8"
+        assert problem == f"no answer: {said}"
         assert (hub.asked, hub.fetched) == ([], 0)
