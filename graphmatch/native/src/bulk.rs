@@ -183,28 +183,3 @@ impl Engine {
         Ok(BatchTemplate { number, constants })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::float;
-
-    #[test]
-    fn numbers_are_written_as_python_does() {
-        let cases = [
-            (0.0, "0.0", "decimal"),
-            (-0.0, "-0.0", "decimal"),
-            (1e-4, "0.0001", "decimal"),
-            (1e-5, "1e-05", "double"),
-            (123456.789, "123456.789", "decimal"),
-            (1e15, "1000000000000000.0", "decimal"),
-            (1e16, "1e+16", "double"),
-            (-2.5e-7, "-2.5e-07", "double"),
-            (f64::NAN, "NaN", "double"),
-            (f64::NEG_INFINITY, "-INF", "double"),
-        ];
-        for (value, digits, datatype) in cases {
-            let expected = format!("\"{digits}\"^^<http://www.w3.org/2001/XMLSchema#{datatype}>");
-            assert_eq!(float(value), expected);
-        }
-    }
-}

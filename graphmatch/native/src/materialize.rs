@@ -377,7 +377,7 @@ impl Materializer<'_> {
                     found.push((following, compiled.rule, triple, is_pair, is_complete));
                 }
             };
-            let left = (1 << rule.premises.len()) - (1 << rule.schema) & !(1 << compiled.premise);
+            let left = ((1 << rule.premises.len()) - (1 << rule.schema)) & !(1 << compiled.premise);
             if left == 0 {
                 conclude(&bindings, false);
             } else {

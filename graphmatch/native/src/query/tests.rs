@@ -462,7 +462,7 @@ fn what_is_deep_or_long_is_read() {
     ] {
         let found = read(&text);
         assert!(found.template.substituted(&found.constants).is_ok());
-        assert!(found.template.uses().is_ok());
+        assert!(found.template.measurable().is_ok());
     }
     let values: String = (0..70_000).map(|n| format!("<urn:{n}> ")).collect();
     let found = read(&format!("SELECT * {{ ?s <urn:p> ?o VALUES ?o {{ {values} }} ?s ?q 5 }}"));
