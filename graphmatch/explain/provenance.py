@@ -209,8 +209,8 @@ class Provenance:
     def _path(self, low: Term, high: Term) -> str:
         """Return the path of named terms up from one to another as text; empty if there is none."""
         path = self.ontology.path(low, high, self.links)
-        path = [term for term in path if not isinstance(term, BlankNode)]
-        return " ⊑ ".join(self.write(term) for term in path) if len(path) > 1 else ""
+        named = [self.write(term) for term in path if not isinstance(term, BlankNode)]
+        return " ⊑ ".join(named) if len(named) > 1 else ""
 
     def write(self, term: Term) -> str:
         """Return the name of a term in the reader's language."""
