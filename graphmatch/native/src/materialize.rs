@@ -470,9 +470,8 @@ impl Materializer<'_> {
                     if is_compiled || !applies || !is_triple {
                         return;
                     }
-                    let own = |&pattern| Some(instance(pattern, bindings));
-                    let is_its_own = |one: &Triple| index.0.contains_key(one);
-                    let stated = rule.data().iter().filter_map(own).find(is_its_own);
+                    let mut data = rule.data().iter().map(|&one| instance(one, bindings));
+                    let stated = data.find(|one| index.0.contains_key(one));
                     let premise = if is_schema { stated.unwrap_or(triple) } else { triple };
                     found.push((following, number, premise, is_pair, false));
                 });
