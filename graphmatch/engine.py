@@ -52,7 +52,16 @@ from graphmatch.report import (
 from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.annotation.annotate import Annotator
 from semantic.clock import Clock, moment, utc_now
-from semantic.errors import GraphMatchError, OnProblem, Place, plural, shown, warn_problem
+from semantic.errors import (
+    GraphMatchError,
+    OnProblem,
+    Place,
+    Problem,
+    Severity,
+    plural,
+    shown,
+    warn_problem,
+)
 from semantic.files import plain
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
@@ -167,7 +176,7 @@ class Engine(Matcher):
             known = _known or OntologyAndAnnotator.of(ontology or Ontology(), annotator)
             self._enricher = Enricher(known, self.entailment, core=self._core)
             self._core.set_ontology(self._enricher, self._enricher.stated(None))
-            self._report_contradictions()
+            self._report_ontology()
         else:
             self._core, self._saved = _saved.core, (_saved.options, _saved.ontology)
             _saved.restore_statistics(self._operators)
@@ -498,12 +507,17 @@ class Engine(Matcher):
         """
         change = self._core.set_ontology(enricher, enricher.stated(self._enricher))
         self._enricher, self._saved = enricher, None
-        self._report_contradictions()
+        self._report_ontology()
         return change
 
-    def _report_contradictions(self) -> None:
-        for premise in self._core.contradictions():
+    def _report_ontology(self) -> None:
+        contradictions, is_truncated = self._core.contradictions()
+        for premise in contradictions:
             self._on_problem(contradictory(Place("ontology"), premise))
+        if is_truncated:
+            what = "it is incomplete: its rules derive too many triples"
+            remedy = "Use a smaller ontology, or the entailment `rdfs`."
+            self._on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
 
     def update_ontology(
         self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()

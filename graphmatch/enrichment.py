@@ -549,7 +549,7 @@ def incomplete(place: Place) -> Problem:
     """Return the problem to report if the derived triples of a publication are incomplete."""
     what = (
         "it is incomplete: it reached the limit `derived_triples` or `event_paths`,"
-        " or its texts took half of `publication_seconds`"
+        " or its texts or rules took half of `publication_seconds`"
     )
     remedy = "Raise the limit, or split it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)

@@ -1,6 +1,7 @@
 //! Limits on the cost of one input.
 
 use pyo3::prelude::*;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Limits on the cost of one document, query or evaluation, as in `semantic.limits`. Each error that
@@ -111,6 +112,12 @@ impl Budget {
         share.is_some_and(|end| Instant::now() >= end) || (self.is_interrupted)()
     }
 
+    /// Begins a share of the time, for a loop of many short steps.
+    pub fn watch(self) -> Watch {
+        let end = self.share();
+        Watch { budget: self, end, steps: Cell::new(0), is_over: Cell::new(false) }
+    }
+
     /// Maximum number of terms of the next answer.
     pub fn terms(&self) -> usize {
         (self.terms / 2).max(LEAST_TERMS)
@@ -119,6 +126,29 @@ impl Budget {
     /// Notes the terms of an answer that is kept.
     pub fn keep(&mut self, terms: usize) {
         self.terms = self.terms.saturating_sub(terms);
+    }
+}
+
+/// Number of steps between two readings of the clock.
+const STEPS: u32 = 1 << 10;
+
+/// A share of the time of a publication.
+pub struct Watch {
+    budget: Budget,
+    end: Option<Instant>,
+    steps: Cell<u32>,
+    is_over: Cell<bool>,
+}
+
+impl Watch {
+    /// Counts a step. Returns true if the time is over.
+    pub fn is_over(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() == STEPS {
+            self.steps.set(0);
+            self.is_over.set(self.is_over.get() || self.budget.is_over(self.end));
+        }
+        self.is_over.get()
     }
 }
 

@@ -195,7 +195,7 @@ impl Worker {
         let Context { dictionary, ontology, demand, limits } = context;
         let mut own = self.begin(stated, shown);
         self.is_whole = true;
-        let Self { publication, graph, unrooted, materialization, walk, .. } = self;
+        let Self { publication, graph, unrooted, materialization, walk, budget, .. } = self;
         unrooted.clear();
         let mut steps = steps;
         if steps & EVENT != 0 {
@@ -230,8 +230,8 @@ impl Worker {
         let triples = publication.triples[..stated].iter().copied();
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
-            let most = derived_triples(limits, graph);
-            self.is_whole = ontology.materialize(graph, terms, demand, materialization, most);
+            let (most, watch) = (derived_triples(limits, graph), budget.watch());
+            self.is_whole = ontology.materialize(graph, terms, demand, materialization, most, &watch);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -319,7 +319,7 @@ impl Worker {
         let Context { dictionary, ontology, limits, .. } = context;
         let own = self.begin(stated, self.publication.triples.len());
         self.is_whole = true;
-        let Self { publication, graph, materialization, walk, .. } = self;
+        let Self { publication, graph, materialization, walk, budget, .. } = self;
         let given = graph.triples.len();
         if steps & EVENT != 0 {
             ontology.write_event(graph, dictionary, &mut publication.local);
@@ -328,7 +328,8 @@ impl Worker {
         walk.get_mut().begin(ontology, publication.triples[..stated].iter().copied(), terms);
         if steps & RULES != 0 {
             let (demand, most) = (Demand::of_everything(), derived_triples(limits, graph));
-            self.is_whole = ontology.materialize(graph, terms, &demand, materialization, most);
+            let watch = budget.watch();
+            self.is_whole = ontology.materialize(graph, terms, &demand, materialization, most, &watch);
         }
         let shown = graph.triples.len();
         if steps & ATTRIBUTES != 0 {

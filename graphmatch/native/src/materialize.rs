@@ -24,6 +24,7 @@ use crate::branch::Node;
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Id, Kind, Terms, inline};
 use crate::graph::Graph;
+use crate::limits::Watch;
 use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, TOPIC};
 use crate::rules::{Bindings, Condition, Rule, VARIABLES, bind, instance, solve};
 use crate::schema::{is_reserved, is_resource};
@@ -88,16 +89,21 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Adds all useful triples that can be derived from a graph, but no more than a maximum. Returns
-    /// false if there are more.
-    pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) -> bool {
+    /// Adds all useful triples that can be derived from a graph, but no more than a maximum, until
+    /// the time is over. Returns false if there may be more.
+    pub fn derive(
+        self,
+        graph: &mut Graph,
+        cache: &mut MaterializationCache,
+        most: usize,
+        watch: &Watch,
+    ) -> bool {
         let (complete, most) =
             (vec![NO_RULE; graph.triples.len()], graph.triples.len().saturating_add(most));
         let index = self.ontology.schema.is_owl_rl.then(|| Index::of(&graph.triples));
         let mut one =
-            Materializer { compiler: self, index, joins: None, complete, found: Vec::new() };
-        one.run(graph, most, cache);
-        graph.triples.len() < most
+            Materializer { compiler: self, watch, index, joins: None, complete, found: Vec::new() };
+        one.run(graph, most, cache) && graph.triples.len() < most
     }
 
     /// Whether triples with a property and an object ([`ANY`] for an unknown one) are asked for: by
@@ -165,7 +171,7 @@ impl Compiler<'_> {
                     continue;
                 }
                 let left = (1 << rule.schema) - 1;
-                solve(rule, left, &bindings, false, &look, &mut |bindings, _| {
+                solve(rule, left, &bindings, false, None, &look, &mut |bindings, _| {
                     let [_, property, object] = instance(rule.conclusion, bindings);
                     if is_one_step || is_property(rule, property, terms) {
                         let compiled = Compiled { rule: number, premise, bindings: *bindings };
@@ -274,6 +280,7 @@ struct Joins {
 /// Derives triples from one graph.
 struct Materializer<'a> {
     compiler: Compiler<'a>,
+    watch: &'a Watch,
     /// The graph's triples, if rules have several premises of data or there is schema.
     index: Option<Index>,
     joins: Option<Joins>,
@@ -285,7 +292,8 @@ struct Materializer<'a> {
 }
 
 impl Materializer<'_> {
-    fn run(&mut self, graph: &mut Graph, most: usize, cache: &mut MaterializationCache) {
+    /// Returns false if the time was over.
+    fn run(&mut self, graph: &mut Graph, most: usize, cache: &mut MaterializationCache) -> bool {
         let Compiler { ontology, terms, .. } = self.compiler;
         let mut number = 0;
         while number < graph.triples.len() && graph.triples.len() < most {
@@ -309,8 +317,12 @@ impl Materializer<'_> {
                     }
                 }
             }
+            if self.watch.is_over() {
+                return false;
+            }
             number += 1;
         }
+        true
     }
 
     /// Whether a triple is schema that makes it necessary to take all triples once more: to join
@@ -358,7 +370,7 @@ impl Materializer<'_> {
         let compiler = self.compiler;
         let Compiler { ontology, terms, demand } = compiler;
         let [_, property, object] = triple;
-        let Self { index, found, .. } = self;
+        let Self { watch, index, found, .. } = self;
         let look = |_, key| data(ontology, index.as_ref(), key);
         let mut apply = |compiled: &Compiled| {
             let rule = &ontology.schema.rules[compiled.rule];
@@ -381,7 +393,7 @@ impl Materializer<'_> {
             if left == 0 {
                 conclude(&bindings, false);
             } else {
-                solve(rule, left, &bindings, false, &look, &mut conclude);
+                solve(rule, left, &bindings, false, Some(watch), &look, &mut conclude);
             }
         };
         if let Some(joins) = &self.joins {
@@ -427,7 +439,7 @@ impl Materializer<'_> {
     /// Rules whose schema is all in the ontology are left to [`Self::apply_compiled`].
     fn join(&mut self, triple: Triple, number: usize) {
         let Compiler { ontology, terms, .. } = self.compiler;
-        let Self { joins: Some(joins), index: Some(index), found, .. } = self else { return };
+        let Self { watch, joins: Some(joins), index: Some(index), found, .. } = self else { return };
         let v = &ontology.schema.vocabulary;
         let is_link = !joins.is_pair[number] && ontology.is_premise(triple, terms);
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
@@ -450,7 +462,7 @@ impl Materializer<'_> {
                     continue;
                 }
                 let left = ((1 << rule.premises.len()) - 1) & !(1 << premise);
-                solve(rule, left, &bindings, false, &look, &mut |bindings, is_own| {
+                solve(rule, left, &bindings, false, Some(watch), &look, &mut |bindings, is_own| {
                     let is_compiled = !is_schema && rule.schema > 0 && !is_own;
                     let following = instance(rule.conclusion, bindings);
                     let [s, p, o] = following;
@@ -504,7 +516,8 @@ impl Joins {
 
 impl Ontology {
     /// Adds to a publication's triples, which have root terms, those derived triples that a
-    /// subscription can use, but no more than a maximum. Returns false if there are more.
+    /// subscription can use, but no more than a maximum, until the time is over. Returns false if
+    /// there may be more.
     pub fn materialize(
         &self,
         graph: &mut Graph,
@@ -512,12 +525,13 @@ impl Ontology {
         demand: &Demand,
         cache: &mut MaterializationCache,
         most: usize,
+        watch: &Watch,
     ) -> bool {
         cache.refresh(self, demand);
         if !self.entailment {
             return true;
         }
-        let is_whole = Compiler { ontology: self, terms, demand }.derive(graph, cache, most);
+        let is_whole = Compiler { ontology: self, terms, demand }.derive(graph, cache, most, watch);
         if self.schema.is_owl_rl {
             let v = &self.schema.vocabulary;
             graph.take_helpers(|triple| v.is_helper(triple, terms), v.contradiction);

@@ -85,6 +85,9 @@ pub struct Ontology {
     /// The contradictions in the ontology itself: rules with their last premises.
     #[serde(skip)]
     pub contradictions: Vec<(&'static str, Triple)>,
+    /// Whether triples are missing because more follows from the ontology itself than its limit.
+    #[serde(skip)]
+    pub is_truncated: bool,
     /// The is-a links that are stated, of all kinds.
     pub(crate) links: Hierarchy,
     called: HashMap<Box<str>, Vec<Id>>,

@@ -5,6 +5,7 @@ use crate::branch::{Node, TaxonomyOperator};
 use crate::demand::Demand;
 use crate::dictionary::{ANY, Dictionary, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph as Publication;
+use crate::limits::Budget;
 use crate::materialize::MaterializationCache;
 use crate::ontology::build::OntologyInput;
 use crate::ontology::{Ontology, ROOTS, RULES};
@@ -351,7 +352,8 @@ fn closed(
 ) -> Graph {
     let mut triples = graph_of(publication);
     let given = triples.triples.len();
-    ontology.materialize(&mut triples, known.terms(), demand, cache, usize::MAX);
+    let watch = Budget::default().watch();
+    ontology.materialize(&mut triples, known.terms(), demand, cache, usize::MAX, &watch);
     let origins = triples.origins();
     assert_eq!(origins.len(), triples.triples.len() - given);
     assert!(origins.iter().all(|(.., premise)| triples.triples.contains(premise)));
@@ -456,7 +458,8 @@ fn follows(ontology: &str, publication: &str, more: &str) {
     let mut triples = graph_of(&stated);
     let everything = Demand::of_everything();
     let mut cache = MaterializationCache::default();
-    made.materialize(&mut triples, known.terms(), &everything, &mut cache, usize::MAX);
+    let watch = Budget::default().watch();
+    made.materialize(&mut triples, known.terms(), &everything, &mut cache, usize::MAX, &watch);
     let found = triples.triples.into_iter().filter(|triple| !stated.contains(triple));
     let expected = known.publication(more);
     assert_eq!(known.shown(found), known.shown(expected), "{ontology} | {publication}");

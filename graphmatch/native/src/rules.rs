@@ -12,6 +12,7 @@
 
 use crate::branch::{Node, Pattern};
 use crate::dictionary::{ANY, Dictionary, Id, Kind, Terms};
+use crate::limits::Watch;
 use crate::triples::Triple;
 use serde::{Deserialize, Serialize};
 
@@ -230,10 +231,10 @@ eq-rep-p: A same_as B | X A Y => X B Y
 eq-diff1: A different_from A | => A contradiction A
 eq-diff1: A different_from B | A same_as B => A contradiction B
 eq-diff1: A different_from B | B same_as A => A contradiction B
-eq-diff2: D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first A | => M contradiction N
-eq-diff2: D type_ all_different, D members L, M list_of L, N list_of L, M first A, N first B | A same_as B => M contradiction N
-eq-diff3: D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first A | => M contradiction N
-eq-diff3: D type_ all_different, D distinct_members L, M list_of L, N list_of L, M first A, N first B | A same_as B => M contradiction N
+eq-diff2: M first A, N first A, M list_of L, N list_of L, D members L, D type_ all_different | => M contradiction N
+eq-diff2: A same_as B, M first A, N first B, M list_of L, N list_of L, D members L, D type_ all_different | => M contradiction N
+eq-diff3: M first A, N first A, M list_of L, N list_of L, D distinct_members L, D type_ all_different | => M contradiction N
+eq-diff3: A same_as B, M first A, N first B, M list_of L, N list_of L, D distinct_members L, D type_ all_different | => M contradiction N
 prp-fp: P type_ functional | X P A, X P B => A same_as B
 prp-ifp: P type_ inverse_functional | A P Y, B P Y => A same_as B
 prp-irp: P type_ irreflexive | X P X => X contradiction X
@@ -246,7 +247,7 @@ prp-spo2: L has_path L, L rest M | => M has_path M
 prp-spo2: L has_path L, L first P, L rest nil | X P Y => X L Y
 prp-spo2: L has_path L, L first P, L rest M | X P Y, Y M Z => X L Z
 prp-pdw: P disjoint_property Q | X P Y, X Q Y => X contradiction Y
-prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N
+prp-adp: M first P, N first Q, M list_of L, N list_of L, D members L, D type_ all_disjoint_properties | X P Y, X Q Y => M contradiction N
 prp-key: C has_key L | X L Y, X type_ C, Y type_ C => X same_as Y
 prp-key: C has_key L | => L has_keys L
 prp-key: L has_keys L, L rest M | => M has_keys M
@@ -274,7 +275,8 @@ cls-maxqc3: C on_property P, C max_qualified_cardinality one, C on_class D | X P
 cls-maxqc4: C on_property P, C max_qualified_cardinality one, C on_class thing | X P A, X P B, X type_ C => A same_as B
 cls-oo: C one_of L, L item X | => X type_ C
 cax-dw: A disjoint_with B | X type_ A, X type_ B => X contradiction X
-cax-adc: D type_ all_disjoint_classes, D members L, M list_of L, N list_of L, M first A, N first B | X type_ A, X type_ B => M contradiction N
+cax-adc: M first A, M list_of L, D members L, D type_ all_disjoint_classes | X type_ A => X L M
+cax-adc: D members L, D type_ all_disjoint_classes | X L M, X L N => M contradiction N
 scm-cls: C type_ owl_class | => C sub_class thing
 scm-eqc2: A sub_class B, B sub_class A | => A equivalent_class B
 scm-eqp2: A sub_property B, B sub_property A | => A equivalent_property B
@@ -307,16 +309,13 @@ pub fn rules(v: &Vocabulary, is_owl_rl: bool) -> Vec<Rule> {
     let rdfs = RDFS.into_iter().map(|(name, premises, conclusion, one)| {
         rule(v, name, premises, conclusion, condition(one))
     });
-    let is_of_two = |rule: &Rule| {
-        let ends = [v.same_as, v.sub_class].map(Node::Constant);
-        let list = Node::Constant(v.list_of);
-        ends.contains(&rule.conclusion[1]) || rule.premises.iter().any(|one| one[1] == list)
-    };
+    let of_two = [v.same_as, v.sub_class].map(Node::Constant);
     let more = OWL_RL.lines().filter(|_| is_owl_rl).map(|row| {
         let (name, row) = row.split_once(": ")?;
         let (premises, conclusion) = row.split_once(" => ")?;
         let mut rule = rule(v, name, premises, conclusion, Always)?;
-        if is_of_two(&rule) {
+        // Two nodes of a list differ.
+        if conclusion == "M contradiction N" || of_two.contains(&rule.conclusion[1]) {
             rule.condition = Distinct;
         }
         Some(rule)
@@ -378,16 +377,20 @@ pub fn instance(pattern: Pattern, bindings: &Bindings) -> Triple {
 }
 
 /// Calls a function with all bindings that satisfy the premises that are `left`, a bit each, and
-/// whether a triple of the graph itself was among them. `look` finds the triples that a premise,
-/// by its number, can be, and says whether each is one of the graph's own.
+/// whether a triple of the graph itself was among them, until the time is over. `look` finds the
+/// triples that a premise, by its number, can be, and says whether each is one of the graph's own.
 pub fn solve<'a>(
     rule: &Rule,
     left: u32,
     bindings: &Bindings,
     is_own: bool,
+    watch: Option<&Watch>,
     look: &impl Fn(usize, Triple) -> Box<dyn Iterator<Item = (Triple, bool)> + 'a>,
     call: &mut impl FnMut(&Bindings, bool),
 ) {
+    if watch.is_some_and(Watch::is_over) {
+        return;
+    }
     let key = |number: usize| instance(rule.premises[number], bindings);
     let unknown = |number: &usize| key(*number).iter().filter(|&&term| term == ANY).count();
     let numbers = (0..rule.premises.len()).filter(|number| left >> number & 1 == 1);
@@ -395,7 +398,7 @@ pub fn solve<'a>(
     for (triple, own) in look(next, key(next)) {
         let mut bindings = *bindings;
         if bind(rule.premises[next], triple, &mut bindings) {
-            solve(rule, left & !(1 << next), &bindings, is_own || own, look, call);
+            solve(rule, left & !(1 << next), &bindings, is_own || own, watch, look, call);
         }
     }
 }

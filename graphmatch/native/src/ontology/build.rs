@@ -6,6 +6,7 @@ use crate::demand::Demand;
 use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, grouped};
+use crate::limits::Budget;
 use crate::materialize::{Compiler, MaterializationCache};
 use crate::ontology::*;
 use crate::rules::{Condition, Vocabulary};
@@ -13,8 +14,10 @@ use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
 use hashbrown::HashSet;
 
-/// Maximum number of triples that are derived from an ontology alone.
-const ONTOLOGY_TRIPLES: usize = 50_000_000;
+/// Maximum number of triples that RDFS derives from an ontology alone.
+const RDFS_TRIPLES: usize = 50_000_000;
+/// The same of OWL 2 RL. Its joins take some 300 bytes for each triple.
+const OWL_RL_TRIPLES: usize = 5_000_000;
 
 /// The data that an ontology is compiled from. All ids belong to the caller, who may release them
 /// afterwards.
@@ -109,7 +112,9 @@ impl Ontology {
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
-        compiler.derive(&mut closure, &mut cache, ONTOLOGY_TRIPLES);
+        let most = if stated.owl_rl { OWL_RL_TRIPLES } else { RDFS_TRIPLES };
+        let watch = Budget::default().watch();
+        ontology.is_truncated = !compiler.derive(&mut closure, &mut cache, most, &watch);
         let is_helper = |triple| vocabulary.is_helper(triple, terms);
         ontology.helpers = Sorted::new(closure.take_helpers(is_helper, vocabulary.contradiction));
         ontology.contradictions = std::mem::take(&mut closure.contradictions);

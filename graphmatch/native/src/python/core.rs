@@ -432,6 +432,7 @@ impl Core {
                 let guarded = self.shared.read();
                 let dictionary = &guarded.engine.dictionary;
                 worker.publication.fill(id, &statements, dictionary);
+                worker.budget = guarded.engine.budget(statements.len(), None);
                 let local = &mut worker.publication.local;
                 let own = demand.map(|demand| demand_of(&demand, dictionary, local));
                 let mut context = guarded.engine.context();
@@ -585,13 +586,15 @@ impl Core {
         (change.triples, change.names, change.reindexed, change.python)
     }
 
-    /// Returns the contradictions that the rules find in the ontology itself.
-    fn contradictions(&self, py: Python<'_>) -> Vec<String> {
+    /// Returns the contradictions that the rules find in the ontology itself, and whether
+    /// triples are missing that follow from it.
+    fn contradictions(&self, py: Python<'_>) -> (Vec<String>, bool) {
         self.read(py, |engine| {
             let context = engine.context();
             let local = LocalTerms::default();
             let terms = Terms { dictionary: context.dictionary, local: &local };
-            contradictions(&context.ontology.contradictions, terms)
+            let found = contradictions(&context.ontology.contradictions, terms);
+            (found, context.ontology.is_truncated)
         })
     }
 
