@@ -548,8 +548,8 @@ def _place(publication: Publication) -> Place:
 def incomplete(place: Place) -> Problem:
     """Return the problem to report if the derived triples of a publication are incomplete."""
     what = (
-        "it is incomplete: it reached the limit `derived_triples` or `event_paths`,"
-        " or its texts or rules took half of `publication_seconds`"
+        "it is incomplete: it reached the limit `derived_triples` or `event_paths`, its texts took"
+        " half of `publication_seconds`, or the rules took the rest"
     )
     remedy = "Raise the limit, or split it into smaller publications."
     return Problem(what, place, remedy, Severity.WARNING)

@@ -112,10 +112,9 @@ impl Budget {
         share.is_some_and(|end| Instant::now() >= end) || (self.is_interrupted)()
     }
 
-    /// Begins a share of the time, for a loop of many short steps.
+    /// Watches the time in a loop of many short steps.
     pub fn watch(self) -> Watch {
-        let end = self.share();
-        Watch { budget: self, end, steps: Cell::new(0), is_over: Cell::new(false) }
+        Watch { budget: self, steps: Cell::new(0), is_over: Cell::new(false) }
     }
 
     /// Maximum number of terms of the next answer.
@@ -132,10 +131,9 @@ impl Budget {
 /// Number of steps between two readings of the clock.
 const STEPS: u32 = 1 << 10;
 
-/// A share of the time of a publication.
+/// Tells a loop whether the time of a publication is over.
 pub struct Watch {
     budget: Budget,
-    end: Option<Instant>,
     steps: Cell<u32>,
     is_over: Cell<bool>,
 }
@@ -146,7 +144,7 @@ impl Watch {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() == STEPS {
             self.steps.set(0);
-            self.is_over.set(self.is_over.get() || self.budget.is_over(self.end));
+            self.is_over.set(self.is_over.get() || self.budget.is_over(self.budget.end));
         }
         self.is_over.get()
     }

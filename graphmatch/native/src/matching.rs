@@ -231,7 +231,8 @@ impl Worker {
         walk.get_mut().begin(ontology, triples, terms);
         if steps & RULES != 0 {
             let (most, watch) = (derived_triples(limits, graph), budget.watch());
-            self.is_whole = ontology.materialize(graph, terms, demand, materialization, most, &watch);
+            self.is_whole =
+                ontology.materialize(graph, terms, demand, materialization, most, &watch);
         }
         for [_, property, _] in graph.triples.iter().skip(own) {
             late |= ontology.steps_of_property(*property, terms) & MAPPING;
@@ -329,7 +330,8 @@ impl Worker {
         if steps & RULES != 0 {
             let (demand, most) = (Demand::of_everything(), derived_triples(limits, graph));
             let watch = budget.watch();
-            self.is_whole = ontology.materialize(graph, terms, &demand, materialization, most, &watch);
+            self.is_whole =
+                ontology.materialize(graph, terms, &demand, materialization, most, &watch);
         }
         let shown = graph.triples.len();
         if steps & ATTRIBUTES != 0 {

@@ -43,6 +43,9 @@ pub struct MaterializationCache {
     size: usize,
     /// By a property, with [`ANY`] or with an object, and the rule that is left out.
     compiled: HashMap<[Id; 3], Vec<Compiled>>,
+    /// Whether a subscription can use what follows from a property with [`ANY`] or an object of the
+    /// ontology.
+    useful: HashMap<[Id; 2], bool>,
     /// The demanded classes of a pair of a property and a class: the class itself and its
     /// superclasses.
     pub(crate) wanted: HashMap<(Id, Id), Box<[Id]>>,
@@ -63,20 +66,35 @@ impl MaterializationCache {
     pub(crate) fn refresh(&mut self, ontology: &Ontology, demand: &Demand) {
         let (serial, version) = demand.stamp();
         let stamp = (ontology.serial.0, serial, version);
-        if self.stamp != stamp || self.size + 32 * self.wanted.len() > CACHED_RULES {
+        if self.stamp != stamp
+            || self.size + self.useful.len() + 32 * self.wanted.len() > CACHED_RULES
+        {
             (self.stamp, self.size) = (stamp, 0);
             self.compiled.clear();
+            self.useful.clear();
             self.wanted.clear();
         }
     }
 
-    /// The rules for a property with [`ANY`], or with an object, without one rule.
-    fn rules(&mut self, compiler: &Compiler, key: [Id; 2], omitted: usize) -> &[Compiled] {
-        self.compiled.entry([key[0], key[1], omitted as Id]).or_insert_with(|| {
-            let rules = compiler.compile(key, omitted);
+    /// The rules for a property with [`ANY`], or with an object, without one rule; none if the time
+    /// is over.
+    fn rules(
+        &mut self,
+        compiler: &Compiler,
+        [property, object]: [Id; 2],
+        omitted: usize,
+        watch: &Watch,
+    ) -> &[Compiled] {
+        let key = [property, object, omitted as Id];
+        if !self.compiled.contains_key(&key) {
+            let rules = compiler.compile([property, object], omitted, &mut self.useful, watch);
+            if watch.is_over() {
+                return &[];
+            }
             self.size += rules.len() + 8;
-            rules
-        })
+            self.compiled.insert(key, rules);
+        }
+        &self.compiled[&key]
     }
 }
 
@@ -183,10 +201,18 @@ impl Compiler<'_> {
     }
 
     /// Compiles the rules that are of use for a property, or for a property with an object.
-    fn compile(&self, [property, object]: [Id; 2], omitted: usize) -> Vec<Compiled> {
+    fn compile(
+        &self,
+        [property, object]: [Id; 2],
+        omitted: usize,
+        useful: &mut HashMap<[Id; 2], bool>,
+        watch: &Watch,
+    ) -> Vec<Compiled> {
         let mut found = Vec::new();
         self.each_rule([property, object], false, omitted, |compiled, conclusion, reads_object| {
-            if reads_object == (object != ANY) && self.is_useful(conclusion, compiled.rule) {
+            if reads_object == (object != ANY)
+                && self.is_useful(conclusion, compiled.rule, useful, watch)
+            {
                 found.push(compiled);
             }
         });
@@ -195,23 +221,51 @@ impl Compiler<'_> {
 
     /// Whether a subscription can use a conclusion, or a triple that it leads to. The rule that gave
     /// the conclusion is not applied again if it goes up a hierarchy.
-    fn is_useful(&self, conclusion: [Id; 2], rule: usize) -> bool {
+    fn is_useful(
+        &self,
+        conclusion: [Id; 2],
+        rule: usize,
+        useful: &mut HashMap<[Id; 2], bool>,
+        watch: &Watch,
+    ) -> bool {
         let schema = &self.ontology.schema;
         let is_hierarchical = schema.rules[rule].is_hierarchical(&schema.vocabulary);
         let mut omitted = if is_hierarchical { rule } else { NO_RULE };
-        let (mut agenda, mut seen) = (vec![conclusion], HashSet::new());
-        while let Some(current) = agenda.pop() {
-            if self.is_asked(current[0], current[1]) {
+        let mut agenda = vec![conclusion];
+        // What was reached, and from where.
+        let mut seen = HashMap::new();
+        while let Some(mut current) = agenda.pop() {
+            let known = useful.get(&current).copied();
+            if known == Some(false) {
+                continue;
+            }
+            if known == Some(true) && omitted == NO_RULE || self.is_asked(current[0], current[1]) {
+                while current != conclusion {
+                    self.note_useful(useful, current, true);
+                    current = seen[&current];
+                }
                 return true;
             }
             self.each_rule(current, true, omitted, |_, following, _| {
-                if seen.insert(following) {
+                if !seen.contains_key(&following) {
+                    seen.insert(following, current);
                     agenda.push(following);
                 }
             });
+            if watch.is_over() {
+                return false;
+            }
             omitted = NO_RULE;
         }
+        seen.into_keys().for_each(|key| self.note_useful(useful, key, false));
         false
+    }
+
+    /// Notes whether a key is useful. Terms that the ontology does not hold may get other ids.
+    fn note_useful(&self, useful: &mut HashMap<[Id; 2], bool>, key: [Id; 2], is_useful: bool) {
+        if self.ontology.is_known([ANY, key[0], key[1]]) {
+            useful.insert(key, is_useful);
+        }
     }
 }
 
@@ -410,16 +464,17 @@ impl Materializer<'_> {
         }
         let known = ontology.flags(property);
         if known & LEADS != 0 {
-            cache.rules(&compiler, [property, ANY], complete).iter().for_each(&mut apply);
+            cache.rules(&compiler, [property, ANY], complete, watch).iter().for_each(&mut apply);
         }
         if ontology.flags(object) & (CLASS | TOPIC) == 0 && !is_value(ontology, object) {
             return;
         }
         if known & OWN != 0 || demand.has_property(property) {
-            cache.rules(&compiler, [property, object], complete).iter().for_each(apply);
+            cache.rules(&compiler, [property, object], complete, watch).iter().for_each(apply);
         } else if compiler.is_asked(property, ANY) {
             // The id of a term that nothing holds may be another term's tomorrow.
-            compiler.compile([property, object], complete).iter().for_each(apply);
+            let key = [property, object];
+            compiler.compile(key, complete, &mut cache.useful, watch).iter().for_each(apply);
         }
     }
 
@@ -439,7 +494,9 @@ impl Materializer<'_> {
     /// Rules whose schema is all in the ontology are left to [`Self::apply_compiled`].
     fn join(&mut self, triple: Triple, number: usize) {
         let Compiler { ontology, terms, .. } = self.compiler;
-        let Self { watch, joins: Some(joins), index: Some(index), found, .. } = self else { return };
+        let Self { watch, joins: Some(joins), index: Some(index), found, .. } = self else {
+            return;
+        };
         let v = &ontology.schema.vocabulary;
         let is_link = !joins.is_pair[number] && ontology.is_premise(triple, terms);
         for (number, rule) in ontology.schema.rules.iter().enumerate() {

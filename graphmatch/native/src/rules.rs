@@ -5,8 +5,9 @@
 //! [`OWL_RL`]. Evaluation and demand are computed from the rows.
 //!
 //! OWL 2 RL has rules about lists of any length. Here they are rules about one node of a list, with
-//! *helper* triples ([`Vocabulary::is_helper`]), which no query sees. The list of a property
-//! chain is itself a property: it connects the ends of a chain.
+//! *helper* triples ([`Vocabulary::is_helper`]), which no query sees. A list is itself a property:
+//! that of a property chain connects the ends of a chain, and that of `owl:AllDifferent` or
+//! `owl:AllDisjointClasses` connects an individual with the node by which it is in the list.
 //!
 //! Source: OWL 2 Web Ontology Language Profiles (Second Edition), section 4.3, tables 4 to 9.
 
@@ -231,10 +232,12 @@ eq-rep-p: A same_as B | X A Y => X B Y
 eq-diff1: A different_from A | => A contradiction A
 eq-diff1: A different_from B | A same_as B => A contradiction B
 eq-diff1: A different_from B | B same_as A => A contradiction B
-eq-diff2: M first A, N first A, M list_of L, N list_of L, D members L, D type_ all_different | => M contradiction N
-eq-diff2: A same_as B, M first A, N first B, M list_of L, N list_of L, D members L, D type_ all_different | => M contradiction N
-eq-diff3: M first A, N first A, M list_of L, N list_of L, D distinct_members L, D type_ all_different | => M contradiction N
-eq-diff3: A same_as B, M first A, N first B, M list_of L, N list_of L, D distinct_members L, D type_ all_different | => M contradiction N
+eq-diff2: M list_of L, D members L, D type_ all_different, M first X | => X L M
+eq-diff2: D members L, D type_ all_different | X L M, X L N => M contradiction N
+eq-diff2: D members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N
+eq-diff3: M list_of L, D distinct_members L, D type_ all_different, M first X | => X L M
+eq-diff3: D distinct_members L, D type_ all_different | X L M, X L N => M contradiction N
+eq-diff3: D distinct_members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N
 prp-fp: P type_ functional | X P A, X P B => A same_as B
 prp-ifp: P type_ inverse_functional | A P Y, B P Y => A same_as B
 prp-irp: P type_ irreflexive | X P X => X contradiction X
@@ -247,7 +250,7 @@ prp-spo2: L has_path L, L rest M | => M has_path M
 prp-spo2: L has_path L, L first P, L rest nil | X P Y => X L Y
 prp-spo2: L has_path L, L first P, L rest M | X P Y, Y M Z => X L Z
 prp-pdw: P disjoint_property Q | X P Y, X Q Y => X contradiction Y
-prp-adp: M first P, N first Q, M list_of L, N list_of L, D members L, D type_ all_disjoint_properties | X P Y, X Q Y => M contradiction N
+prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N
 prp-key: C has_key L | X L Y, X type_ C, Y type_ C => X same_as Y
 prp-key: C has_key L | => L has_keys L
 prp-key: L has_keys L, L rest M | => M has_keys M
@@ -275,7 +278,7 @@ cls-maxqc3: C on_property P, C max_qualified_cardinality one, C on_class D | X P
 cls-maxqc4: C on_property P, C max_qualified_cardinality one, C on_class thing | X P A, X P B, X type_ C => A same_as B
 cls-oo: C one_of L, L item X | => X type_ C
 cax-dw: A disjoint_with B | X type_ A, X type_ B => X contradiction X
-cax-adc: M first A, M list_of L, D members L, D type_ all_disjoint_classes | X type_ A => X L M
+cax-adc: M list_of L, D members L, D type_ all_disjoint_classes, M first A | X type_ A => X L M
 cax-adc: D members L, D type_ all_disjoint_classes | X L M, X L N => M contradiction N
 scm-cls: C type_ owl_class | => C sub_class thing
 scm-eqc2: A sub_class B, B sub_class A | => A equivalent_class B

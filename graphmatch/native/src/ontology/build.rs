@@ -6,18 +6,21 @@ use crate::demand::Demand;
 use crate::dictionary::{Dictionary, INLINE, Id, Kind, LocalTerms, Terms};
 use crate::graph::Graph;
 use crate::hierarchy::{Hierarchy, grouped};
-use crate::limits::Budget;
+use crate::limits::{Budget, Limits};
 use crate::materialize::{Compiler, MaterializationCache};
 use crate::ontology::*;
 use crate::rules::{Condition, Vocabulary};
 use crate::schema::Schema;
 use crate::triples::{Sorted, Triple};
 use hashbrown::HashSet;
+use std::time::Duration;
 
 /// Maximum number of triples that RDFS derives from an ontology alone.
 const RDFS_TRIPLES: usize = 50_000_000;
 /// The same of OWL 2 RL. Its joins take some 300 bytes for each triple.
 const OWL_RL_TRIPLES: usize = 5_000_000;
+/// Maximum time in which triples are derived from an ontology alone.
+const TIME: Duration = Duration::from_secs(120);
 
 /// The data that an ontology is compiled from. All ids belong to the caller, who may release them
 /// afterwards.
@@ -113,7 +116,7 @@ impl Ontology {
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
         let most = if stated.owl_rl { OWL_RL_TRIPLES } else { RDFS_TRIPLES };
-        let watch = Budget::default().watch();
+        let watch = Budget::new(&Limits::default(), 0, Some(TIME), || false).watch();
         ontology.is_truncated = !compiler.derive(&mut closure, &mut cache, most, &watch);
         let is_helper = |triple| vocabulary.is_helper(triple, terms);
         ontology.helpers = Sorted::new(closure.take_helpers(is_helper, vocabulary.contradiction));
