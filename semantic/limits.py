@@ -45,9 +45,10 @@ class Limits:
         the stack of the parser and the optimizer. Constants do not count.
     publication_seconds
         Time limit, in seconds, of matching one publication, per 100,000 triples. Calls of operators
-        and enrichment by Python do not count. Rules stop at its end. The search for labels in texts, each join and each
-        evaluation may take half of the remaining time, so that a costly subscription leaves time
-        for the others. Finding the solutions of a report may take half of it, too.
+        and enrichment by Python do not count. Rules stop when it is over. The search for labels in
+        texts, each join and each evaluation may take half of the remaining time, so that a costly
+        subscription leaves time for the others. Finding the solutions of a report may take half of
+        it, too.
     operator_seconds
         Time limit, in seconds, of all calls of operators for one publication together.
     match_solutions

@@ -11,6 +11,7 @@ from graphmatch import Engine
 from graphmatch.enrichment import Enricher, Entailment
 from semantic.clock import utc_now
 from semantic.errors import Problem
+from semantic.limits import Limits
 from semantic.ontology.ontology import Ontology
 from semantic.publication import Publication
 from semantic.terms import Triple
@@ -175,3 +176,30 @@ def test_explanations_of_rules_with_two_premises() -> None:
     engine.subscribe("far", f"SELECT ?o {{ {EX['x']} {EX['p']} {EX['z']} }}")
     published = Publication.of("urn:p", triples(":x :p :y . :y :p :z ."))
     assert "by owl:TransitiveProperty" in str(engine.explain("far", published))
+
+
+def chain(links: int) -> str:
+    """Return links that a transitive property joins, as Turtle."""
+    return " ".join(f":n{n} :p :n{n + 1} ." for n in range(links))
+
+
+def test_rules_stop_when_the_time_of_a_publication_is_over() -> None:
+    problems: list[Problem] = []
+    engine = Engine(
+        Ontology(triples(":p a owl:TransitiveProperty .")),
+        entailment="owl-rl",
+        limits=Limits(publication_seconds=0.001),
+        on_problem=problems.append,
+    )
+    engine.subscribe("a", f"ASK {{ {EX['n0']} {EX['p']} {EX['n1']} }}")
+    report = engine.match(Publication.of("urn:p", triples(chain(300))))
+    assert report.ids == ("a",)
+    assert "the rules took the rest" in str(problems[0])
+
+
+@pytest.mark.long
+def test_an_ontology_from_which_too_much_follows_is_reported() -> None:
+    problems: list[Problem] = []
+    ontology = Ontology(triples(":p a owl:TransitiveProperty ." + chain(3300)))
+    Engine(ontology, entailment="owl-rl", on_problem=problems.append)
+    assert "its rules derive too many triples" in str(problems[-1])
