@@ -22,6 +22,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
@@ -195,7 +196,7 @@ class Units:
             if is_quantity(object_):
                 try:
                     new = subject, attribute, self._quantity(object_, self.base_unit(attribute))
-                    hidden = self._in_named_units(triple, *self._read(object_))
+                    hidden = self._in_named_units(subject, [attribute], *self._read(object_))
                     changes[triple] = dict.fromkeys((new, *hidden))
                 except UnitError as error:
                     report(attribute, error)
@@ -271,19 +272,20 @@ class Units:
             new = old[2]
             if base is not None:
                 new = base.term if old in units else number_literal(unit.convert(value, base))
-            hidden = self._in_named_units(old, value, unit)
+            attributes = self._unit_attributes[attribute] if old in units else [attribute]
+            hidden = self._in_named_units(subject, attributes, value, unit)
             changes[old] |= dict.fromkeys(((subject, old[1], new), *hidden))
         return value, unit
 
     def _in_named_units(
-        self, triple: Triple, number: Fraction, unit: NamedUnit
+        self, subject: Term, attributes: Iterable[Term], number: Fraction, unit: NamedUnit
     ) -> Iterator[Triple]:
         """Yield hidden triples with a quantity in the units that subscriptions name.
 
-        `triple` states the number or its unit, and so do the hidden triples.
+        `attributes` are those of the number or of its unit, and so are the hidden properties.
         """
-        subject, attribute, _ = triple
-        for property_ in (attribute, *self._properties.ancestors(attribute)):
+        above = (self._properties.ancestors(attribute) for attribute in attributes)
+        for property_ in dict.fromkeys(chain(attributes, *above)):
             for hidden, named in self._hidden.get(property_, ()):
                 if named.unit.base == unit.unit.base:
                     is_number = property_ in self._unit_attributes
