@@ -22,6 +22,7 @@ from graphmatch.report import Match, shorten
 from semantic import html
 from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
+from semantic.units.quantities import without_unit
 from semantic.vocabulary import PREFIXES
 
 _LONGEST = 200
@@ -112,7 +113,7 @@ class Explanation:
         return html.block(title, (), *html.outline(lines), plan)
 
     def _write(self, triple: Triple) -> str:
-        subject, property_, object_ = (compact(term, self.prefixes) for term in triple)
+        subject, property_, object_ = (compact(without_unit(t), self.prefixes) for t in triple)
         is_text = isinstance(triple[2], Literal)
         return f"{subject} {property_} {shorten(object_, _LONGEST) if is_text else object_}"
 

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 from graphmatch import _native
 from graphmatch.subscription import Subscription, branch_of
 from semantic.branch import Branch
+from semantic.errors import plural
 from semantic.terms import compact
+from semantic.units.quantities import read_in_unit, without_unit
 
 AccessPattern: TypeAlias = Sequence[str | None]
 """The terms of an access pattern in N-Triples, ``None`` for any."""
@@ -79,6 +81,9 @@ class IndexPlan:
         for entry in self.entries:
             lines.append("indexed: " + " . ".join(p.write(prefixes) for p in entry.patterns))
             lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
+            units = filter(None, (read_in_unit(p.predicate) for p in entry.patterns))
+            shown = dict.fromkeys(compact(unit, prefixes) for _, unit in units)
+            lines += [f"numbers are converted to {unit}" for unit in shown]
         if self.unindexed:
             lines.append(f"a candidate of every publication: {UNINDEXED}")
         if self.suspended:
@@ -125,8 +130,7 @@ class RowPlan:
         yield f"access pattern: {written}: {self._figures()}; {rows} stored there"
         if self.second is not None:
             yield f"  second pattern: {_write(self.second, prefixes)}"
-        shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
-        yield f"query template: shared with {shared}"
+        yield f"query template: shared with {plural(self.alike - 1, 'other row')}"
 
     def as_json(self) -> dict[str, object]:
         """Return the plan for JSON."""
@@ -151,5 +155,6 @@ class RowPlan:
 
 def _write(pattern: AccessPattern, prefixes: Mapping[str, str]) -> str:
     return " ".join(
-        "*" if text is None else compact(_native.term(text), prefixes) for text in pattern
+        "*" if text is None else compact(without_unit(_native.term(text)), prefixes)
+        for text in pattern
     )

@@ -38,6 +38,7 @@ from semantic.branch import (
 )
 from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term, Triple, compact
+from semantic.units.quantities import without_unit
 from semantic.values import ComparisonOperator, Instant, Number, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
@@ -379,5 +380,6 @@ class Wording:
 
 def _attribute_of(pattern: TriplePattern) -> str | None:
     """Return the name of the attribute that a pattern tests; ``None`` for another property."""
-    name = name_of(pattern.predicate)
-    return isa_name_of(pattern.predicate) if name is None else name
+    property_ = without_unit(pattern.predicate)
+    name = name_of(property_)
+    return isa_name_of(property_) if name is None else name

@@ -20,7 +20,7 @@ from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.terms import Term, Triple
-from semantic.units.quantities import is_in_unit
+from semantic.units.quantities import read_in_unit
 from semantic.vocabulary import TYPE
 
 _CONSTRUCTS = {
@@ -124,8 +124,10 @@ class Provenance:
             triple = origin[1]
         is_stated = triple in self._rooted or triple in self._found or triple in self._mapped
         if not is_stated and (measured := self._measured.get(triple)) is not None:
-            unit = "" if is_in_unit(triple[1]) else " in base units"
-            steps.append(f"{self.write(measured[2])} is {self.write(triple[2])}{unit}")
+            _, unit = read_in_unit(triple[1]) or (None, None)
+            if triple[2] not in (measured[2], unit):
+                where = "base units" if unit is None else self.write(unit)
+                steps.append(f"{self.write(measured[2])} is {self.write(triple[2])} in {where}")
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} adds it")

@@ -129,9 +129,10 @@ class Units:
         units = copy(self)
         units.hidden, units._hidden = self.hidden | new, defaultdict(list)
         for property_ in units.hidden:
-            with suppress(UnitError, ValueError):  # A query may name a similar property.
-                attribute, unit = read_in_unit(property_)
-                units._hidden[attribute].append((property_, self.registry.named(unit)))
+            if found := read_in_unit(property_):
+                with suppress(UnitError):  # A query may name a similar property.
+                    named = self.registry.named(found[1])
+                    units._hidden[found[0]].append((property_, named))
         return units
 
     def base_unit(self, attribute: Term) -> NamedUnit | None:
@@ -305,7 +306,7 @@ class Units:
         `UnitError` if a unit is unknown or incompatible with that of the attribute, or if a
         constant is compared with numbers in several units.
         """
-        named = self._named_units(terms, patterns)
+        named = self.named_units(terms, patterns)
         converted = list(terms)
         for place, unit in named.items():
             is_property = terms[place] in self.measured
@@ -326,7 +327,7 @@ class Units:
                 converted[place] = self._quantity(term, next(iter(units[place].values()), None))
         return converted
 
-    def _named_units(
+    def named_units(
         self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]
     ) -> dict[int, NamedUnit]:
         """Return the named units by the places of their terms, and of the properties they are for.
