@@ -532,13 +532,11 @@ def _numbers_without_unit(asked: _ParsedQuery) -> Iterator[_Finding]:
     except UnitError:
         return  # Such a query is refused.
     for _, place, constants in patterns:
-        value = terms[place]
-        given = units.declarations.unit_attributes.get(value, ())
-        if not given or place in named or units.base_unit(value) is not None:
-            continue
+        given = units.declarations.unit_attributes.get(terms[place])
         compared = [terms[constant] for constant, _ in constants]
-        if numbers := [asked.show(term) for term in compared if asked.kind(term) == _NUMBER]:
-            what = f"{asked.show(value)} is compared with {', '.join(numbers)} as stated"
+        numbers = [asked.show(term) for term in compared if asked.kind(term) == _NUMBER]
+        if given and numbers and place not in named and units.base_unit(terms[place]) is None:
+            what = f"{asked.show(terms[place])} is compared with {', '.join(numbers)} as stated"
             remedy = f"Name it by {asked.show(given[0])}."
             yield f"{what}, because the query does not name one unit", remedy
 

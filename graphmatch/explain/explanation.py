@@ -62,12 +62,6 @@ class Explanation:
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
     calls: tuple[str, ...] = ()
 
-    @property
-    def internals(self) -> tuple[str, ...]:
-        """The index plan, as lines."""
-        rows = (line for row in self.plan.rows for line in row.describe(self.prefixes))
-        return (*self.plan.describe(self.prefixes), *rows)
-
     def __str__(self) -> str:
         """Return the explanation as lines."""
         return "\n".join(self._lines())
@@ -79,7 +73,6 @@ class Explanation:
             "publication": self.publication,
             "matches": self.match is not None,
             "plan": list(self.plan.describe(self.prefixes)),
-            "index": [row.as_json() for row in self.plan.rows],
             "evidence": [each.as_json() for each in self.evidence],
             "calls": list(self.calls),
             "failure": self.failure or None,
@@ -109,7 +102,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         title, *lines = self._lines()
-        plan = html.details("Index plan", html.outline(self.internals))
+        plan = html.details("Index plan", html.outline(self.plan.describe(self.prefixes)))
         return html.block(title, (), *html.outline(lines), plan)
 
     def _write(self, triple: Triple) -> str:

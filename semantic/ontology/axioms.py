@@ -95,10 +95,6 @@ _LISTS = frozenset(
     OWL[name] for name in ("intersectionOf", "unionOf", "oneOf", "propertyChainAxiom", "hasKey")
 )
 """Properties whose values owl-rl uses only if they are lists with members."""
-_GROUPS = frozenset(
-    OWL[name] for name in ("AllDisjointClasses", "AllDisjointProperties", "AllDifferent")
-)
-"""Classes of nodes that need a list of members."""
 _TURNING = frozenset({"complement", "cardinality restriction"})
 """Kinds of expressions on the superclass side whose parts are on the subclass side."""
 _SIDES: Mapping[NamedNode, tuple[int, int]] = {
@@ -186,13 +182,9 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
         unused = sum(value not in lists for value in values) if term in _LISTS else 0
         counts[kind, _NONE] += unused
         counts[kind, _RDFS if term in taxonomies else least] += len(values) - unused
-    pairs = (*groups.get(OWL["members"], ()), *groups.get(OWL["distinctMembers"], ()))
-    with_members = {node for node, _, value in pairs if value in lists}
-    for node, _, class_ in groups.get(TYPE, ()):
+    for _, _, class_ in groups.get(TYPE, ()):
         if class_ in _AXIOMS:
-            kind, least = _AXIOMS[class_]
-            is_used = class_ not in _GROUPS or node in with_members
-            counts[kind, least if is_used else _NONE] += 1
+            counts[_AXIOMS[class_]] += 1
     sides = _sides(groups)
     for node, kind, used, _ in _expressions(groups):
         counts[kind, _OWL_RL if used & sides[node] else _NONE] += 1
