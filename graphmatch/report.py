@@ -624,7 +624,7 @@ def contradictory(
     others = (o for s, p, o in triples if s == subject and p == property_ == TYPE)
     objects = [compact(term, prefixes) for term in dict.fromkeys((object_, *others))]
     shown = f"{compact(subject, prefixes)} {compact(property_, prefixes)} {listed(objects, 10)}"
-    construct = CONSTRUCTS[rule.split()[0]]
+    construct = CONSTRUCTS.get(rule.split()[0], "a rule")
     what = f"it contradicts the ontology: {construct} excludes {shown} (rule {rule}"
     remedy = "Correct the data or the ontology."
     return Problem(what, place, remedy, Severity.WARNING)

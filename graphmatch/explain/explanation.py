@@ -102,8 +102,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         title, *lines = self._lines()
-        plan = html.details("Index plan", html.outline(self.plan.describe(self.prefixes)))
-        return html.block(title, (), *html.outline(lines), plan)
+        return html.block(title, (), *html.outline(lines))
 
     def _write(self, triple: Triple) -> str:
         subject, property_, object_ = (compact(without_unit(t), self.prefixes) for t in triple)

@@ -176,12 +176,12 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
         Properties that rules follow like ``skos:broader``.
     """
     counts: AxiomCounts = Counter()
-    lists = _lists(groups)
+    lists = {node for node, _, _ in groups.get(RDF["first"], ())}
     for term, (kind, least) in _AXIOMS.items():
-        values = [value for _, _, value in groups.get(term, ())]
-        unused = sum(value not in lists for value in values) if term in _LISTS else 0
+        stated = groups.get(term, ())
+        unused = sum(value not in lists for _, _, value in stated) if term in _LISTS else 0
         counts[kind, _NONE] += unused
-        counts[kind, _RDFS if term in taxonomies else least] += len(values) - unused
+        counts[kind, _RDFS if term in taxonomies else least] += len(stated) - unused
     for _, _, class_ in groups.get(TYPE, ()):
         if class_ in _AXIOMS:
             counts[_AXIOMS[class_]] += 1
@@ -191,16 +191,11 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
     return +counts
 
 
-def _lists(groups: Groups) -> Container[Term]:
-    """Return the nodes that begin a list with a member."""
-    first, rest = ({triple[0] for triple in groups.get(RDF[n], ())} for n in ("first", "rest"))
-    return first & rest
-
-
 def _expressions(groups: Groups) -> Iterator[tuple[Term, str, int, Term]]:
     """Yield each class expression, its kind, the sides on which owl-rl uses it, and its part."""
     classes = {node: class_ for node, _, class_ in groups.get(OWL["onClass"], ())}
-    allowed = dict.fromkeys(_MAXIMA, _SMALL) | dict.fromkeys(_LISTS, _lists(groups))
+    lists = {node for node, _, _ in groups.get(RDF["first"], ())}
+    allowed = dict.fromkeys(_MAXIMA, _SMALL) | dict.fromkeys(_LISTS, lists)
     for property_, (kind, used) in _EXPRESSIONS.items():
         for node, _, part in groups.get(property_, ()):
             is_used = property_ not in allowed or part in allowed[property_]
