@@ -58,6 +58,11 @@ class IndexPlan:
             plan["suspended"],
         )
 
+    @property
+    def exact(self) -> bool:
+        """Whether the solutions of the index are final."""
+        return not (self.residual or self.unindexed or self.suspended)
+
     def describe(self, prefixes: Mapping[str, str]) -> tuple[str, ...]:
         """Return the plan as lines."""
         lines = []
@@ -73,6 +78,6 @@ class IndexPlan:
             lines.append(f"suspended: {SUSPENDED}")
         elif self.residual:
             lines.append(f"evaluated as SPARQL on candidates: {'; '.join(self.residual)}")
-        elif not self.unindexed:
+        elif self.exact:
             lines.append("the index decides; nothing is left to evaluate")
         return tuple(lines)

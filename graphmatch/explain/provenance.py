@@ -151,10 +151,8 @@ class Provenance:
         if isa_name_of(triple[1]) is None:
             if step := self._step(rule, parent, triple):
                 yield step
-            for one, other in zip(parent, triple, strict=True):
-                same = one, SAME_AS, other
-                origin = self._origins.get(same)
-                if rule == "same" and same != parent and origin is not None:
+            for same in ((one, SAME_AS, other) for one, other in zip(parent, triple, strict=True)):
+                if rule == "same" and same != parent and (origin := self._origins.get(same)):
                     yield self._step(*origin, same)
             return
         value, class_ = parent[2], triple[2]
