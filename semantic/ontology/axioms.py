@@ -88,10 +88,10 @@ _EXPRESSIONS = _by_term(
         ("restricted datatype", 0, "owl:onDatatype"),
     )
 )
-_MAXIMA = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
+_MAXIMA: frozenset[Term] = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
 """Cardinalities of which owl-rl uses the values in `_SMALL`."""
 _SMALL = frozenset(Literal(number, datatype=XSD["nonNegativeInteger"]) for number in "01")
-_LISTS = frozenset(
+_LISTS: frozenset[Term] = frozenset(
     OWL[name] for name in ("intersectionOf", "unionOf", "oneOf", "propertyChainAxiom", "hasKey")
 )
 """Properties whose values owl-rl uses only if they are lists with members."""
