@@ -203,8 +203,6 @@ def explain(
 ) -> int:
     """Explain why a subscription matches publications, or which part fails first.
 
-    With `--verbose`, also show its index plan.
-
     Example: `graphmatch explain ctps-figure-3 data/publications/offers.nq
     -s data/subscriptions -o ontologies/products.ttl`
     """

@@ -35,7 +35,6 @@ from graphmatch.enrichment import (
     Entailment,
     OntologyAndAnnotator,
     OntologyUpdate,
-    contradictory,
     ordered,
 )
 from graphmatch.matcher import Capabilities, Matcher, UnknownSubscriptionError
@@ -46,6 +45,7 @@ from graphmatch.report import (
     EventReports,
     MatchReport,
     MatchReports,
+    contradictory,
     read_again,
     report_of,
 )
@@ -70,7 +70,7 @@ from semantic.publication import Publication
 from semantic.reading import SplitBy, check_base, id_of, publication_of
 from semantic.syntax_detection import format_of_media_type
 from semantic.terms import Triple
-from semantic.vocabulary import PREFIXES
+from semantic.vocabulary import PREFIXES, TYPE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -512,10 +512,11 @@ class Engine(Matcher):
 
     def _report_ontology(self) -> None:
         contradictions, is_truncated = self._core.contradictions()
-        for premise in contradictions:
-            self._on_problem(contradictory(Place("ontology"), premise))
+        types, prefixes = self.ontology.of(TYPE), self.ontology.prefixes
+        for found in contradictions:
+            self._on_problem(contradictory(Place("ontology"), found, types, prefixes))
         if is_truncated:
-            what = "it is incomplete: its rules derive too many triples"
+            what = "it is incomplete: its rules derive too many triples, or take too long"
             remedy = "Use a smaller ontology, or the entailment `rdfs`."
             self._on_problem(Problem(what, Place("ontology"), remedy, Severity.WARNING))
 
@@ -604,7 +605,7 @@ class Engine(Matcher):
             id, origin = publication.id, lambda: publication
         made = () if asked is None else Calls(asked.made)
         recalled = 0 if asked is None else asked.recalled
-        outcome = made, recalled, undecided
+        outcome = made, recalled, undecided, self.ontology.prefixes
         report = report_of(id, found, self._core, self._on_problem, enriched, origin, *outcome)
         for problem in report.problems:
             self._on_problem(problem)

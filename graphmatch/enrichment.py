@@ -48,6 +48,23 @@ ITEM, EVENT, ROOTS, UNITS, RULES, MAPPING, ATTRIBUTES = 1, 2, 4, 8, 16, 32, 64
 """Steps of enrichment, with the core's numbers."""
 PREPARED = ITEM | EVENT | ROOTS | UNITS
 """The steps that `Enricher.prepare` always does."""
+CONSTRUCTS: Mapping[str, str] = {
+    "cax-adc": "owl:AllDisjointClasses", "cax-dw": "owl:disjointWith",
+    "cls-avf": "owl:allValuesFrom", "cls-com": "owl:complementOf", "cls-hv1": "owl:hasValue",
+    "cls-hv2": "owl:hasValue", "cls-int1": "owl:intersectionOf", "cls-maxc1": "owl:maxCardinality",
+    "cls-maxc2": "owl:maxCardinality", "cls-maxqc1": "owl:maxQualifiedCardinality",
+    "cls-maxqc2": "owl:maxQualifiedCardinality", "cls-maxqc3": "owl:maxQualifiedCardinality",
+    "cls-maxqc4": "owl:maxQualifiedCardinality", "cls-nothing2": "owl:Nothing",
+    "cls-oo": "owl:oneOf", "cls-svf1": "owl:someValuesFrom", "cls-svf2": "owl:someValuesFrom",
+    "eq-diff1": "owl:differentFrom", "eq-diff2": "owl:AllDifferent", "eq-diff3": "owl:AllDifferent",
+    "prp-adp": "owl:AllDisjointProperties", "prp-asyp": "owl:AsymmetricProperty",
+    "prp-fp": "owl:FunctionalProperty", "prp-ifp": "owl:InverseFunctionalProperty",
+    "prp-irp": "owl:IrreflexiveProperty", "prp-key": "owl:hasKey",
+    "prp-npa1": "owl:NegativePropertyAssertion", "prp-npa2": "owl:NegativePropertyAssertion",
+    "prp-pdw": "owl:propertyDisjointWith", "prp-spo2": "owl:propertyChainAxiom",
+    "prp-symp": "owl:SymmetricProperty", "prp-trp": "owl:TransitiveProperty", "same": "owl:sameAs",
+}  # fmt: skip
+"""The construct of OWL to which each rule belongs, except those of RDFS and about schema."""
 MAX_NAMED_UNITS = 1000
 """Maximum number of units that all subscriptions name, each with its property."""
 
@@ -552,13 +569,6 @@ def incomplete(place: Place) -> Problem:
         " half of `publication_seconds`, or the rules took the rest"
     )
     remedy = "Raise the limit, or split it into smaller publications."
-    return Problem(what, place, remedy, Severity.WARNING)
-
-
-def contradictory(place: Place, premise: str) -> Problem:
-    """Return the problem to report if a triple contradicts the ontology; `premise` describes it."""
-    what = f"it contradicts the ontology: {premise}"
-    remedy = "Correct the data or the ontology."
     return Problem(what, place, remedy, Severity.WARNING)
 
 

@@ -25,10 +25,11 @@ from typing import TypeAlias
 from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
 
 from graphmatch.parse_tree import Expression, Op, definitions, parse_tree, unbound
-from graphmatch.subscription import Subscription, SubscriptionParser
+from graphmatch.subscription import Query, Subscription, SubscriptionParser
 from semantic.errors import Place, Problem, Severity, SubscriptionError
 from semantic.ontology.ontology import Ontology
 from semantic.terms import Term, compact, local_name
+from semantic.units.quantities import UnitError
 from semantic.values import value_of
 from semantic.vocabulary import CONTENT, DC, DCTERMS, ENCLOSURE, GM, RANGE, RDF, RSS, TYPE, XSD
 
@@ -140,7 +141,7 @@ class Linter:
             remedy = "Write it as several subscriptions, or with fewer brackets."
             found = [("not-examined", what, remedy)]
         else:
-            asked = _ParsedQuery(tree, self._known)
+            asked = _ParsedQuery(subscription.query, tree, self._known)
             found = [(code, *each) for code, rule in _RULES.items() for each in rule(asked)]
         first = self._first.setdefault(_same(subscription.query.text), subscription.id)
         if first != subscription.id:
@@ -173,8 +174,8 @@ def _same(text: str) -> str:
 class _ParsedQuery:
     """A query as the rules in `_RULES` read it: its operators, triples and types."""
 
-    def __init__(self, tree: Op, known: _Vocabularies) -> None:
-        self.tree = tree
+    def __init__(self, query: Query, tree: Op, known: _Vocabularies) -> None:
+        self.query, self.tree = query, tree
         self.known = known
         self.ops = tuple(tree.walk())
 
@@ -523,18 +524,21 @@ def _graph_names(op: Op) -> set[Expression]:
 
 
 def _numbers_without_unit(asked: _ParsedQuery) -> Iterator[_Finding]:
-    declared = asked.known.ontology.units.declarations
-    for subject, value, number in asked.triples:
-        units = declared.unit_attributes.get(value, ()) if isinstance(value, NamedNode) else ()
-        beside = {p for s, p, _ in asked.triples if s == subject}
-        if not units or value in declared.base_units or not beside.isdisjoint(units):
-            continue
-        for op in asked.ops:
-            constants = [arg for arg in op.args if isinstance(arg, Literal)]
-            is_compared = op.name in ("triple", *_COMPARING) and number in op.args
-            if is_compared and _NUMBER in map(asked.kind, constants):
-                what = f"{asked.show(op)}: the number has no unit, so it is compared as stated"
-                yield what, f"Add a unit: {asked.show(subject)} {asked.show(units[0])} …"
+    units, root = asked.known.ontology.units, asked.known.ontology.root
+    terms = [root(term) if replaced else term for term, replaced in asked.query.constants()]
+    patterns = asked.query.measurable() if units.concern(terms) else []
+    try:
+        named = units.named_units(terms, patterns)
+    except UnitError:
+        return  # Such a query is refused.
+    for _, place, constants in patterns:
+        given = units.declarations.unit_attributes.get(terms[place])
+        compared = [terms[constant] for constant, _ in constants]
+        numbers = [asked.show(term) for term in compared if asked.kind(term) == _NUMBER]
+        if given and numbers and place not in named and units.base_unit(terms[place]) is None:
+            what = f"{asked.show(terms[place])} is compared with {', '.join(numbers)} as stated"
+            remedy = f"Name it by {asked.show(given[0])}."
+            yield f"{what}, because the query does not name one unit", remedy
 
 
 def _aggregates(asked: _ParsedQuery) -> Iterator[_Finding]:

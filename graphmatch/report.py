@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 from pyoxigraph import Literal, NamedNode
 
 from graphmatch import _native
-from graphmatch.enrichment import EnrichedPublication, Enricher, contradictory, incomplete
+from graphmatch.enrichment import CONSTRUCTS, EnrichedPublication, Enricher, incomplete
 from semantic import html
-from semantic.errors import OnProblem, Place, Problem, Severity, plural, require_frames
+from semantic.errors import OnProblem, Place, Problem, Severity, listed, plural, require_frames
 from semantic.publication import Publication
 from semantic.reading import publication_of
 from semantic.terms import Solution, Term, Triple, compact, written
-from semantic.vocabulary import PREFIXES, XSD
+from semantic.vocabulary import PREFIXES, TYPE, XSD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -569,6 +569,7 @@ def report_of(
     calls: Sequence[Call] = (),
     recalled: int = 0,
     undecided: tuple[UndecidedSubscription, ...] = (),
+    prefixes: Mapping[str, str] = PREFIXES,
 ) -> MatchReport:
     """Return the report of a publication, made from the report (`found`) of the core.
 
@@ -584,6 +585,8 @@ def report_of(
         Returns the publication again; by default from the report.
     calls, recalled, undecided
         The operator calls, the number of cached ones, and the undecided subscriptions.
+    prefixes
+        The prefixes of the ontology, for problems.
     """
     probes, index_hits, candidates, joins, evaluated, triples = found.counters()
     problems = () if enriched is None else enriched.problems
@@ -600,10 +603,31 @@ def report_of(
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
-    problems += tuple(contradictory(Place(publication), one) for one in found.contradictions)
+    problems += tuple(
+        contradictory(Place(publication), one, found.triples() or (), prefixes)
+        for one in found.contradictions
+    )
     matches = CoreMatches(publication, found, core, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, undecided, calls, origin)
+
+
+def contradictory(
+    place: Place, found: str, triples: Iterable[Triple], prefixes: Mapping[str, str]
+) -> Problem:
+    """Return the problem to report for a contradiction: a triple and a rule, as the core writes.
+
+    If the triple is about a class, add the other classes that `triples` state.
+    """
+    text, _, rule = found.rpartition(" (rule ")
+    subject, property_, object_ = map(_native.term, text.split(" ", 2))
+    others = (o for s, p, o in triples if s == subject and p == property_ == TYPE)
+    objects = [compact(term, prefixes) for term in dict.fromkeys((object_, *others))]
+    shown = f"{compact(subject, prefixes)} {compact(property_, prefixes)} {listed(objects, 10)}"
+    construct = CONSTRUCTS.get(rule.split()[0], "a rule")
+    what = f"it contradicts the ontology: {construct} excludes {shown} (rule {rule}"
+    remedy = "Correct the data or the ontology."
+    return Problem(what, place, remedy, Severity.WARNING)
 
 
 def read_again(found: _native.Report, source: str) -> Publication | None:

@@ -9,7 +9,7 @@ from enum import Enum
 from pyoxigraph import Literal, NamedNode, Variable
 
 from semantic.terms import Node, Term, compact
-from semantic.units.quantities import is_quantity
+from semantic.units.quantities import is_quantity, without_unit
 from semantic.values import ComparisonOperator
 from semantic.vocabulary import GM, PREFIXES
 
@@ -32,7 +32,7 @@ class TriplePattern:
 
     def write(self, prefixes: Mapping[str, str]) -> str:
         """Return the pattern in Turtle; `prefixes` (prefix to namespace) shorten its IRIs."""
-        return " ".join(compact(node, prefixes) for node in self)
+        return " ".join(compact(without_unit(node), prefixes) for node in self)
 
     def __iter__(self) -> Iterator[Node]:
         """Yield subject, predicate, object."""

@@ -79,8 +79,3 @@ def outline(lines: Iterable[str]) -> Iterator[str]:
         indent = (len(line) - len(text)) / 2
         yield f'<div style="margin-left:{indent}em">{to_html(text)}</div>'
     yield more(len(all_lines) - _LINES)
-
-
-def details(summary: str, parts: Iterable[str]) -> str:
-    """Return an element that shows its parts when the reader opens it. The parts must be HTML."""
-    return f"<details><summary>{to_html(summary)}</summary>{''.join(parts)}</details>"

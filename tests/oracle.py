@@ -648,7 +648,7 @@ def in_all_units(triples: frozenset[Triple], c: Iterable[Triple]) -> frozenset[T
             if other == dimension:
                 own = _number((base - own_offset) / own_factor)
                 found |= {(subject, _named(p, unit), own) for p in _above(value, c)}
-                found |= {(subject, _named(p, unit), unit) for _, p, _ in stated}
+                found |= {(subject, _named(p, unit), unit) for p in UNIT_PROPERTIES}
     return frozenset(found)
 
 

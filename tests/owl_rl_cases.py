@@ -55,6 +55,8 @@ class Maker:
 
     def case(self, axioms: int, facts: int, *, published_axioms: int = 0) -> Case:
         """Return a case; the publication may state axioms, too."""
+        for class_ in CLASSES:
+            self.add(class_, TYPE, OWL["Class"])
         for _ in range(axioms):
             self.random.choice(_AXIOMS)(self)
         if self.random.random() < 0.3:
@@ -104,6 +106,7 @@ class Maker:
     def restriction(self, kind: str, value: Term, on_class: Term | None = None) -> BlankNode:
         """Add a restriction, and return it."""
         node = BlankNode()
+        self.add(node, TYPE, OWL["Class"])
         self.add(node, TYPE, OWL["Restriction"])
         self.add(node, OWL["onProperty"], self.one(PROPERTIES))
         self.add(node, OWL[kind], value)
@@ -133,6 +136,7 @@ class Maker:
     def of(self, kind: str, members: Iterable[NamedNode]) -> BlankNode:
         """Add a class expression with a list, and return it."""
         node = BlankNode()
+        self.add(node, TYPE, OWL["Class"])
         self.add(node, OWL[kind], self.listed(members))
         return node
 
@@ -176,7 +180,6 @@ _AXIOMS: tuple[Callable[[Maker], None], ...] = (
     lambda m: m.group("AllDifferent", m.several(THINGS)),
     lambda m: m.group("AllDifferent", m.several(THINGS), "distinctMembers"),
     Maker.denied,
-    lambda m: m.add(m.one(CLASSES), TYPE, OWL["Class"]),
 )
 
 

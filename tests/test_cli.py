@@ -214,19 +214,6 @@ def test_explanation_of_a_match_and_of_none() -> None:
     )
 
 
-def test_that_an_explanation_says_how_a_subscription_is_indexed_after_the_answer() -> None:
-    text = run(*COMMANDS["explain"], "-p", "https://notebook.example/raumsonde", "--verbose").stdout
-    assert text.endswith(
-        "\n"
-        "  indexed: ?item dcterms:subject news:Environment . ?item rss:title ?title\n"
-        "  the index decides; nothing is left to evaluate\n"
-        "  access pattern: * dcterms:subject news:Environment: estimated at 0.1 % of publications; "
-        "2 rows are stored there\n"
-        "    second pattern: * rss:title *\n"
-        "  query template: shared with 8 other rows\n"
-    )
-
-
 def test_demo() -> None:
     result = run("demo")
     count = sum(
@@ -334,17 +321,13 @@ def test_ontology_as_json() -> None:
 
 def test_explanation_as_json() -> None:
     found = rows(run(*COMMANDS["explain"], "--json").stdout)
-    keys = ("subscription", "publication", "matches", "plan", "index")
+    keys = ("subscription", "publication", "matches", "plan")
     others = ("evidence", "calls", "failure", "held", "nearest")
     assert {tuple(row) for row in found} == {(*keys, *others)}
     match = next(row for row in found if row["matches"])
     other = next(row for row in found if not row["matches"])
     parts = ("pattern", "triple", "value", "because")
     assert [tuple(e) for e in match["evidence"]] == [parts] * 2
-    (indexed,) = other["index"]
-    assert indexed["access pattern"][2] == "<https://graphmatch.example/news#Environment>"
-    assert indexed["second pattern"] == [None, f"<{TITLE}>", None]
-    assert (indexed["rows"], indexed["same template"]) == (2, 9)
     assert [tuple(near) for near in other["nearest"]] == [("triple", "because", "but")] * 2
     assert (match["failure"], other["evidence"]) == (None, [])
     assert other["failure"] == "no triple matches ?item dcterms:subject news:Environment"

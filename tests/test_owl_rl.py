@@ -9,6 +9,8 @@ from pyoxigraph import BlankNode, NamedNode
 
 from graphmatch import Engine
 from graphmatch.enrichment import Enricher, Entailment
+from graphmatch.explain.evidence import distinct_reasons
+from graphmatch.explain.provenance import Provenance
 from semantic.clock import utc_now
 from semantic.errors import Problem
 from semantic.limits import Limits
@@ -132,7 +134,7 @@ def test_rules_by_example(ontology: str, publication: str, more: str) -> None:
 )  # fmt: skip
 def test_contradictions_are_reported(ontology: str, publication: str) -> None:
     *_, problems = enriched(Case(triples(ontology), triples(publication)))
-    assert "contradicts the ontology" in str(problems[0])
+    assert "contradicts the ontology: owl:" in str(problems[0])
     assert "urn:p" in str(problems[0])
     both = triples(ontology + publication + " .")
     engine_problems: list[Problem] = []
@@ -142,6 +144,18 @@ def test_contradictions_are_reported(ontology: str, publication: str) -> None:
         on_problem=engine_problems.append,
     )
     assert "contradicts the ontology" in str(engine_problems[0])
+
+
+def test_a_contradiction_names_the_construct_and_the_classes() -> None:
+    ontology = Ontology(triples(":Cat owl:disjointWith :Dog ."), prefixes={"ex": EX.iri})
+    engine = Engine(ontology, entailment="owl-rl", on_problem=lambda _: None)
+    engine.subscribe("a", f"ASK {{ ?x a {EX['Cat']} }}")
+    report = engine.match(Publication.of("urn:p", triples(":tom a :Cat, :Dog .")))
+    (problem,) = report.problems
+    assert problem.what == (
+        "it contradicts the ontology: owl:disjointWith excludes ex:tom rdf:type ex:Cat, ex:Dog"
+        " (rule cax-dw of OWL 2 RL)"
+    )
 
 
 def test_patterns_without_a_property_see_no_helpers() -> None:
@@ -171,6 +185,43 @@ def test_a_saved_engine_keeps_its_rules(tmp_path: Path) -> None:
     assert {row["o"] for row in match.solutions} == {EX["y"], EX["z"]}
 
 
+@pytest.mark.parametrize(
+    ("ontology", "publication", "asked", "last"),
+    [
+        (":A owl:hasKey (:p) .", ":x a :A ; :p 1 . :y a :A ; :p 1 ; :q 2", ":x :q 2",
+         "by owl:hasKey"),
+        (":A owl:hasKey (:p) . :y a :A ; :p 1 ; :q 2 .", ":x a :A ; :p 1", ":x :q 2",
+         "by owl:hasKey"),
+        ("", ":A owl:hasKey (:p) . :x a :A ; :p 1 . :y a :A ; :p 1 ; :q 2", ":x :q 2",
+         "by owl:hasKey"),
+        (":p a owl:TransitiveProperty .", ":x :p [ :p :z ]", ":x :p :z",
+         "by owl:TransitiveProperty"),
+        ("", ":A owl:equivalentClass [ owl:oneOf (:x) ]", ":x a :A", "[] owl:oneOf []"),
+        (":x :q 1 .", ":x owl:sameAs :y", ":y :q 1", "from :x owl:sameAs :y"),
+    ],
+)  # fmt: skip
+def test_reasons_of_rules_with_several_premises(
+    ontology: str, publication: str, asked: str, last: str
+) -> None:
+    known = Ontology(triples(ontology) if ontology else [], prefixes={"": EX.iri})
+    engine = Engine(known, entailment="owl-rl")
+    engine.subscribe("a", f"PREFIX : <{EX.iri}> ASK {{ {asked} }}")
+    report = engine.match(Publication.of("urn:p", triples(publication)))
+    reasons = distinct_reasons(engine.evidence(report)["a"])
+    assert reasons[0].startswith("it is derived from")
+    assert reasons[-1].endswith(last)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_derived_triple_has_a_reason(seed: int) -> None:
+    case = Maker(seed).case(5, 8, published_axioms=seed % 3)
+    ontology = Ontology(case.ontology, on_problem=lambda _: None)
+    enricher = Enricher(ontology, Entailment.OWL_RL)
+    enriched = enricher.enrich(Publication.of("urn:p", case.publication), utc_now())
+    provenance = Provenance(enricher, enriched)
+    assert all(map(provenance.reasons, enriched.publication.derived))
+
+
 def test_explanations_of_rules_with_two_premises() -> None:
     engine = Engine(Ontology(triples(":p a owl:TransitiveProperty .")), entailment="owl-rl")
     engine.subscribe("far", f"SELECT ?o {{ {EX['x']} {EX['p']} {EX['z']} }}")
@@ -193,7 +244,7 @@ def test_rules_stop_when_the_time_of_a_publication_is_over() -> None:
     )
     engine.subscribe("a", f"ASK {{ {EX['n0']} {EX['p']} {EX['n1']} }}")
     report = engine.match(Publication.of("urn:p", triples(chain(300))))
-    assert report.ids == ("a",)
+    assert [match.id for match in report] == ["a"]
     assert "the rules took the rest" in str(problems[0])
 
 

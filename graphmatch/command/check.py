@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from graphmatch.command.options import EngineOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import REFUSED, Session
 from graphmatch.console import styled
+from graphmatch.explain.evidence import in_ntriples
 from graphmatch.explain.index_plan import UNINDEXED, IndexPlan
 from graphmatch.lint import Linter, LintWarning
 from graphmatch.subscription import Subscription
@@ -60,7 +61,7 @@ def _json(
         "form": subscription.form.value,
         "indexed": [
             {
-                "patterns": [" ".join(map(str, pattern)) for pattern in entry.patterns],
+                "patterns": [in_ntriples(pattern) for pattern in entry.patterns],
                 "filters": [filter_.write({}) for filter_ in entry.filters],
             }
             for entry in plan.entries

@@ -48,9 +48,7 @@ def run(
             if json:
                 session.out.write_json(explanation.as_json())
                 continue
-            internals = explanation.internals if verbosity.verbose else ()
-            lines = [str(explanation), *(f"  {line}" for line in internals)]
-            session.out.print(visible("\n".join(lines), lines=True))
+            session.out.print(visible(str(explanation), lines=True))
         if not found:
             raise _nothing_read(input_options, publication)
         return session.status

@@ -23,6 +23,7 @@ from semantic.branch import (
 )
 from semantic.filter_evaluation import text_holds
 from semantic.terms import Node, Solution, Term, Triple, written
+from semantic.units.quantities import without_unit
 
 LOOKED_AT = 1000
 """Maximum number of solutions to examine."""
@@ -64,9 +65,9 @@ class Evidence:
         }
 
 
-def in_ntriples(triple: Triple) -> str:
-    """Return a triple as three terms in N-Triples, without the final full stop."""
-    return " ".join(map(str, triple))
+def in_ntriples(triple: Iterable[Node]) -> str:
+    """Return a triple or pattern as three terms in N-Triples, without the final full stop."""
+    return " ".join(str(without_unit(term)) for term in triple)
 
 
 def distinct_reasons(evidence: Iterable[Evidence]) -> list[str]:

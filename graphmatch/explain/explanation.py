@@ -22,6 +22,7 @@ from graphmatch.report import Match, shorten
 from semantic import html
 from semantic.branch import Branch, TriplePattern
 from semantic.terms import Triple, compact
+from semantic.units.quantities import without_unit
 from semantic.vocabulary import PREFIXES
 
 _LONGEST = 200
@@ -61,12 +62,6 @@ class Explanation:
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
     calls: tuple[str, ...] = ()
 
-    @property
-    def internals(self) -> tuple[str, ...]:
-        """The index plan, as lines."""
-        rows = (line for row in self.plan.rows for line in row.describe(self.prefixes))
-        return (*self.plan.describe(self.prefixes), *rows)
-
     def __str__(self) -> str:
         """Return the explanation as lines."""
         return "\n".join(self._lines())
@@ -78,7 +73,6 @@ class Explanation:
             "publication": self.publication,
             "matches": self.match is not None,
             "plan": list(self.plan.describe(self.prefixes)),
-            "index": [row.as_json() for row in self.plan.rows],
             "evidence": [each.as_json() for each in self.evidence],
             "calls": list(self.calls),
             "failure": self.failure or None,
@@ -108,11 +102,10 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         title, *lines = self._lines()
-        plan = html.details("Index plan", html.outline(self.internals))
-        return html.block(title, (), *html.outline(lines), plan)
+        return html.block(title, (), *html.outline(lines))
 
     def _write(self, triple: Triple) -> str:
-        subject, property_, object_ = (compact(term, self.prefixes) for term in triple)
+        subject, property_, object_ = (compact(without_unit(t), self.prefixes) for t in triple)
         is_text = isinstance(triple[2], Literal)
         return f"{subject} {property_} {shorten(object_, _LONGEST) if is_text else object_}"
 

@@ -7,26 +7,20 @@ the index gets each pattern that a solution can use as a separate branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from graphmatch import _native
 from graphmatch.subscription import Subscription, branch_of
 from semantic.branch import Branch
 from semantic.terms import compact
-
-AccessPattern: TypeAlias = Sequence[str | None]
-"""The terms of an access pattern in N-Triples, ``None`` for any."""
+from semantic.units.quantities import read_in_unit
 
 UNINDEXED = "the index supports none of its patterns, or there are too many of them"
 """The reason why every publication is a candidate of an unindexed subscription."""
 
 SUSPENDED = "it cannot match until the ontology fits its units and class names"
 """The reason why a suspended subscription does not match."""
-
-_LEAST_SHARE = 0.00001
-"""Smallest share of publications that is shown; smaller ones are shown as less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +33,6 @@ class IndexPlan:
         The subscription with root terms and in base units, without its comment.
     entries
         The branches in the index. Each makes the subscription a candidate.
-    rows
-        The plans of these branches, except those in predicate tables.
     residual
         Why candidates are evaluated; empty if the solutions of the index are final.
     unindexed
@@ -51,7 +43,6 @@ class IndexPlan:
 
     subscription: Subscription
     entries: tuple[Branch, ...]
-    rows: tuple[RowPlan, ...]
     residual: tuple[str, ...]
     unindexed: bool
     suspended: bool
@@ -62,7 +53,6 @@ class IndexPlan:
         return cls(
             Subscription.of(id, plan["query"]),
             tuple(branch_of(*entry) for entry in plan["entries"]),
-            tuple(RowPlan(**row) for row in plan["rows"]),
             tuple(plan["residual"]),
             plan["unindexed"],
             plan["suspended"],
@@ -79,6 +69,9 @@ class IndexPlan:
         for entry in self.entries:
             lines.append("indexed: " + " . ".join(p.write(prefixes) for p in entry.patterns))
             lines += [f"indexed: FILTER({f.write(prefixes)})" for f in entry.filters]
+            units = filter(None, (read_in_unit(p.predicate) for p in entry.patterns))
+            shown = dict.fromkeys(compact(unit, prefixes) for _, unit in units)
+            lines += [f"numbers are converted to {unit}" for unit in shown]
         if self.unindexed:
             lines.append(f"a candidate of every publication: {UNINDEXED}")
         if self.suspended:
@@ -88,68 +81,3 @@ class IndexPlan:
         elif self.exact:
             lines.append("the index decides; nothing is left to evaluate")
         return tuple(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class RowPlan:
-    """The index plan of one branch.
-
-    Parameters
-    ----------
-    access
-        The access pattern of its posting list.
-    second
-        The next pattern to look up, before the join.
-    frequency
-        The estimated share of publications with the access pattern.
-    met, sampled
-        The number of sampled publications with the access pattern, and of all sampled ones.
-    postings
-        The length of the posting list.
-    alike
-        The number of rows with equal patterns except for constants, which share a join program.
-    """
-
-    access: AccessPattern
-    second: AccessPattern | None
-    frequency: float
-    met: int
-    sampled: int
-    postings: int
-    alike: int
-
-    def describe(self, prefixes: Mapping[str, str]) -> Iterator[str]:
-        """Yield the plan as lines."""
-        written = _write(self.access, prefixes)
-        rows = "1 row is" if self.postings == 1 else f"{self.postings:,} rows are"
-        yield f"access pattern: {written}: {self._figures()}; {rows} stored there"
-        if self.second is not None:
-            yield f"  second pattern: {_write(self.second, prefixes)}"
-        shared = "no other row" if self.alike == 1 else f"{self.alike - 1:,} other rows"
-        yield f"query template: shared with {shared}"
-
-    def as_json(self) -> dict[str, object]:
-        """Return the plan for JSON."""
-        return {
-            "access pattern": self.access,
-            "second pattern": self.second,
-            "frequency": self.frequency,
-            "met": self.met,
-            "sampled": self.sampled,
-            "rows": self.postings,
-            "same template": self.alike,
-        }
-
-    def _figures(self) -> str:
-        percent = f"{100 * self.frequency:.3g} %"
-        if self.frequency < _LEAST_SHARE:
-            percent = f"less than {100 * _LEAST_SHARE:.3g} %"
-        if self.met:
-            return f"in {self.met:,} of {self.sampled:,} publications, estimated at {percent}"
-        return f"estimated at {percent} of publications"
-
-
-def _write(pattern: AccessPattern, prefixes: Mapping[str, str]) -> str:
-    return " ".join(
-        "*" if text is None else compact(_native.term(text), prefixes) for text in pattern
-    )

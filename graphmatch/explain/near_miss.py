@@ -18,7 +18,6 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -36,8 +35,10 @@ from semantic.branch import (
     TriplePattern,
     Unequal,
 )
+from semantic.errors import listed
 from semantic.ontology.ontology import Links, Ontology
 from semantic.terms import Term, Triple, compact
+from semantic.units.quantities import without_unit
 from semantic.values import ComparisonOperator, Instant, Number, Quantity, compare, value_of
 from semantic.vocabulary import OWL, RDF, RDFS, SKOS, TYPE
 
@@ -199,20 +200,16 @@ class NearMissFinder:
         for variable in sorted(pattern.variables & other.variables, key=str):
             one, two = (self._values(p, variable) for p in (pattern, other))
             if not one.keys() & two.keys():
-                here, there = _some(one, words), _some(two, words)
                 shown = words.variable(variable)
+                here, there = (
+                    listed(list(map(words.term, v)), MAX_NEAR_MISSES) for v in (one, two)
+                )
                 return f"{met} {shown} is {here} in the first, {there} in the second"
         return f"{met} no two triples have the same values of all shared variables"
 
     def _values(self, pattern: TriplePattern, variable: Variable) -> dict[Term, None]:
         found = solutions(self.evaluation, Branch((pattern,)))
         return dict.fromkeys(solution[variable.value] for solution in found)
-
-
-def _some(values: dict[Term, None], words: Wording) -> str:
-    shown = [words.term(value) for value in islice(values, MAX_NEAR_MISSES)]
-    more = f" or {len(values) - MAX_NEAR_MISSES:,} more" if len(values) > MAX_NEAR_MISSES else ""
-    return " or ".join(shown) + more
 
 
 class Distances:
@@ -379,5 +376,6 @@ class Wording:
 
 def _attribute_of(pattern: TriplePattern) -> str | None:
     """Return the name of the attribute that a pattern tests; ``None`` for another property."""
-    name = name_of(pattern.predicate)
-    return isa_name_of(pattern.predicate) if name is None else name
+    property_ = without_unit(pattern.predicate)
+    name = name_of(property_)
+    return isa_name_of(property_) if name is None else name

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from pyoxigraph import BlankNode, Literal
 
-from graphmatch.enrichment import EnrichedPublication, Enricher, Found
+from graphmatch.enrichment import CONSTRUCTS, EnrichedPublication, Enricher, Found
 from semantic.annotation.annotate import LabelForm
 from semantic.attributes.names import isa_name_of
 from semantic.branch import TaxonomyOperator, TaxonomyTest
@@ -20,27 +20,8 @@ from semantic.filter_evaluation import taxonomy_test
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import is_text
 from semantic.terms import Term, Triple
-from semantic.units.quantities import is_in_unit
-from semantic.vocabulary import TYPE
-
-_CONSTRUCTS = {
-    "cls-avf": "owl:allValuesFrom",
-    "cls-hv1": "owl:hasValue",
-    "cls-hv2": "owl:hasValue",
-    "cls-int1": "owl:intersectionOf",
-    "cls-maxc2": "owl:maxCardinality",
-    "cls-maxqc3": "owl:maxQualifiedCardinality",
-    "cls-maxqc4": "owl:maxQualifiedCardinality",
-    "cls-svf1": "owl:someValuesFrom",
-    "cls-svf2": "owl:someValuesFrom",
-    "prp-fp": "owl:FunctionalProperty",
-    "prp-ifp": "owl:InverseFunctionalProperty",
-    "prp-key": "owl:hasKey",
-    "prp-spo2": "owl:propertyChainAxiom",
-    "prp-symp": "owl:SymmetricProperty",
-    "prp-trp": "owl:TransitiveProperty",
-}
-"""The constructs of OWL to which rules belong."""
+from semantic.units.quantities import read_in_unit
+from semantic.vocabulary import SAME_AS, TYPE
 
 
 class Provenance:
@@ -118,14 +99,16 @@ class Provenance:
         """
         if triple not in self._origins:
             return ["in the ontology"]
-        steps: list[str] = []
+        steps, derived = list[str](), triple
         while (origin := self._origins[triple]) is not None:
             steps += self._steps(*origin, triple)
             triple = origin[1]
         is_stated = triple in self._rooted or triple in self._found or triple in self._mapped
         if not is_stated and (measured := self._measured.get(triple)) is not None:
-            unit = "" if is_in_unit(triple[1]) else " in base units"
-            steps.append(f"{self.write(measured[2])} is {self.write(triple[2])}{unit}")
+            _, unit = read_in_unit(triple[1]) or (None, None)
+            if triple[2] not in (measured[2], unit):
+                where = "base units" if unit is None else self.write(unit)
+                steps.append(f"{self.write(measured[2])} is {self.write(triple[2])} in {where}")
             triple = measured
         if (function := self._mapped.get(triple)) is not None:
             steps.append(f"the mapping function {function} adds it")
@@ -136,7 +119,7 @@ class Provenance:
             steps += [
                 f"{self.write(a)} is a synonym of {self.write(b)}" for a, b in changed if a != b
             ]
-        return steps
+        return steps or [self._derived_from(triple)] * (triple != derived)
 
     def _naming(
         self,
@@ -168,6 +151,9 @@ class Provenance:
         if isa_name_of(triple[1]) is None:
             if step := self._step(rule, parent, triple):
                 yield step
+            for same in ((one, SAME_AS, other) for one, other in zip(parent, triple, strict=True)):
+                if rule == "same" and same != parent and (origin := self._origins.get(same)):
+                    yield self._step(*origin, same)
             return
         value, class_ = parent[2], triple[2]
         if not isinstance(value, Literal):
@@ -201,10 +187,15 @@ class Provenance:
             return f"{self.write(parent[1])} is the inverse of {self.write(triple[1])}"
         place = 1 if rule == "rdfs7" else 2
         path = self._path(parent[place], triple[place])
-        if path or isinstance(parent[2], BlankNode):
+        construct = CONSTRUCTS.get(rule, "")
+        if path or (isinstance(parent[2], BlankNode) and not construct):
             return path
-        by = f", by {_CONSTRUCTS[rule]}" if rule in _CONSTRUCTS else ""
-        return f"it is derived from {' '.join(map(self.write, parent))}{by}"
+        text = self._derived_from(parent)
+        return text if construct in text else f"{text}, by {construct}"
+
+    def _derived_from(self, triple: Triple) -> str:
+        terms = ("[]" if isinstance(term, BlankNode) else self.write(term) for term in triple)
+        return f"it is derived from {' '.join(terms)}"
 
     def _path(self, low: Term, high: Term) -> str:
         """Return the path of named terms up from one to another as text; empty if there is none."""

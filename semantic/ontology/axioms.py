@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from semantic.errors import plural, unknown_choice
 from semantic.ontology.equivalence import Groups
 from semantic.terms import Term, expanded
-from semantic.vocabulary import OWL, PREFIXES, RDF, RDFS, TYPE
+from semantic.vocabulary import OWL, PREFIXES, RDF, RDFS, TYPE, XSD
 
 _T = TypeVar("_T")
 AxiomCounts: TypeAlias = Counter[tuple[str, str]]
@@ -88,8 +88,13 @@ _EXPRESSIONS = _by_term(
         ("restricted datatype", 0, "owl:onDatatype"),
     )
 )
-_MAXIMA = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
-"""Cardinalities of which owl-rl uses 0 and 1."""
+_MAXIMA: frozenset[Term] = frozenset({OWL["maxCardinality"], OWL["maxQualifiedCardinality"]})
+"""Cardinalities of which owl-rl uses the values in `_SMALL`."""
+_SMALL = frozenset(Literal(number, datatype=XSD["nonNegativeInteger"]) for number in "01")
+_LISTS: frozenset[Term] = frozenset(
+    OWL[name] for name in ("intersectionOf", "unionOf", "oneOf", "propertyChainAxiom", "hasKey")
+)
+"""Properties whose values owl-rl uses only if they are lists with members."""
 _TURNING = frozenset({"complement", "cardinality restriction"})
 """Kinds of expressions on the superclass side whose parts are on the subclass side."""
 _SIDES: Mapping[NamedNode, tuple[int, int]] = {
@@ -171,8 +176,12 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
         Properties that rules follow like ``skos:broader``.
     """
     counts: AxiomCounts = Counter()
+    lists = {node for node, _, _ in groups.get(RDF["first"], ())}
     for term, (kind, least) in _AXIOMS.items():
-        counts[kind, _RDFS if term in taxonomies else least] += len(groups.get(term, ()))
+        stated = groups.get(term, ())
+        unused = sum(value not in lists for _, _, value in stated) if term in _LISTS else 0
+        counts[kind, _NONE] += unused
+        counts[kind, _RDFS if term in taxonomies else least] += len(stated) - unused
     for _, _, class_ in groups.get(TYPE, ()):
         if class_ in _AXIOMS:
             counts[_AXIOMS[class_]] += 1
@@ -185,10 +194,11 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
 def _expressions(groups: Groups) -> Iterator[tuple[Term, str, int, Term]]:
     """Yield each class expression, its kind, the sides on which owl-rl uses it, and its part."""
     classes = {node: class_ for node, _, class_ in groups.get(OWL["onClass"], ())}
+    lists = {node for node, _, _ in groups.get(RDF["first"], ())}
+    allowed = dict.fromkeys(_MAXIMA, _SMALL) | dict.fromkeys(_LISTS, lists)
     for property_, (kind, used) in _EXPRESSIONS.items():
         for node, _, part in groups.get(property_, ()):
-            is_small = isinstance(part, Literal) and part.value in ("0", "1")
-            is_used = is_small or property_ not in _MAXIMA
+            is_used = property_ not in allowed or part in allowed[property_]
             yield node, kind, used if is_used else 0, classes.get(node, part)
 
 

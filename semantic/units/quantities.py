@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 
 from semantic.attributes.names import encoded
 from semantic.errors import UnplacedError
-from semantic.terms import Term
+from semantic.terms import Node, Term
 from semantic.vocabulary import ATTRIBUTE, GM, XSD, Namespace
 
 CDT = Namespace("https://w3id.org/cdt/")
@@ -85,19 +85,29 @@ def in_unit(property_: Term, unit: NamedNode | Literal) -> NamedNode:
     'urn:graphmatch:attribute:in-unit.%3Curn:size%3E%20GB'
     >>> [term.value for term in read_in_unit(hidden)]
     ['urn:size', 'GB']
+    >>> without_unit(hidden).value
+    'urn:size'
     """
     name = unit.value if isinstance(unit, Literal) else unit
     return NamedNode(IN_UNIT + encoded(f"{property_} {name}"))
 
 
-def read_in_unit(hidden: NamedNode) -> tuple[NamedNode, NamedNode | Literal]:
-    """Return the property and the unit of a hidden property.
-
-    Raise `ValueError` if `in_unit` did not make it.
-    """
+def read_in_unit(hidden: object) -> tuple[NamedNode, NamedNode | Literal] | None:
+    """Return the property and the unit of a hidden property; ``None`` for any other term."""
+    if not is_in_unit(hidden):
+        return None
     property_, _, name = unquote(hidden.value.removeprefix(IN_UNIT)).partition(" ")
-    unit = NamedNode(name[1:-1]) if name.startswith("<") else Literal(name)
-    return NamedNode(property_[1:-1]), unit
+    try:
+        unit = NamedNode(name[1:-1]) if name.startswith("<") else Literal(name)
+        return NamedNode(property_[1:-1]), unit
+    except ValueError:  # A query may name a similar property.
+        return None
+
+
+def without_unit(term: Node) -> Node:
+    """Return the property of a hidden property, for display; return any other term unchanged."""
+    found = read_in_unit(term)
+    return term if found is None else found[0]
 
 
 def is_in_unit(property_: object) -> TypeGuard[NamedNode]:

@@ -22,6 +22,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from pyoxigraph import Literal, NamedNode
@@ -128,9 +129,10 @@ class Units:
         units = copy(self)
         units.hidden, units._hidden = self.hidden | new, defaultdict(list)
         for property_ in units.hidden:
-            with suppress(UnitError, ValueError):  # A query may name a similar property.
-                attribute, unit = read_in_unit(property_)
-                units._hidden[attribute].append((property_, self.registry.named(unit)))
+            if found := read_in_unit(property_):
+                with suppress(UnitError):  # A query may name a similar property.
+                    named = self.registry.named(found[1])
+                    units._hidden[found[0]].append((property_, named))
         return units
 
     def base_unit(self, attribute: Term) -> NamedUnit | None:
@@ -195,7 +197,7 @@ class Units:
             if is_quantity(object_):
                 try:
                     new = subject, attribute, self._quantity(object_, self.base_unit(attribute))
-                    hidden = self._in_named_units(triple, *self._read(object_))
+                    hidden = self._in_named_units(subject, [attribute], *self._read(object_))
                     changes[triple] = dict.fromkeys((new, *hidden))
                 except UnitError as error:
                     report(attribute, error)
@@ -271,19 +273,20 @@ class Units:
             new = old[2]
             if base is not None:
                 new = base.term if old in units else number_literal(unit.convert(value, base))
-            hidden = self._in_named_units(old, value, unit)
+            attributes = self._unit_attributes[attribute] if old in units else [attribute]
+            hidden = self._in_named_units(subject, attributes, value, unit)
             changes[old] |= dict.fromkeys(((subject, old[1], new), *hidden))
         return value, unit
 
     def _in_named_units(
-        self, triple: Triple, number: Fraction, unit: NamedUnit
+        self, subject: Term, attributes: Iterable[Term], number: Fraction, unit: NamedUnit
     ) -> Iterator[Triple]:
         """Yield hidden triples with a quantity in the units that subscriptions name.
 
-        `triple` states the number or its unit, and so do the hidden triples.
+        `attributes` are those of the number or of its unit, and so are the hidden properties.
         """
-        subject, attribute, _ = triple
-        for property_ in (attribute, *self._properties.ancestors(attribute)):
+        above = (self._properties.ancestors(attribute) for attribute in attributes)
+        for property_ in dict.fromkeys(chain(attributes, *above)):
             for hidden, named in self._hidden.get(property_, ()):
                 if named.unit.base == unit.unit.base:
                     is_number = property_ in self._unit_attributes
@@ -303,7 +306,7 @@ class Units:
         `UnitError` if a unit is unknown or incompatible with that of the attribute, or if a
         constant is compared with numbers in several units.
         """
-        named = self._named_units(terms, patterns)
+        named = self.named_units(terms, patterns)
         converted = list(terms)
         for place, unit in named.items():
             is_property = terms[place] in self.measured
@@ -324,7 +327,7 @@ class Units:
                 converted[place] = self._quantity(term, next(iter(units[place].values()), None))
         return converted
 
-    def _named_units(
+    def named_units(
         self, terms: Sequence[Term], patterns: Sequence[MeasurablePattern]
     ) -> dict[int, NamedUnit]:
         """Return the named units by the places of their terms, and of the properties they are for.

@@ -178,7 +178,22 @@ CASES = [
     (
         "number-without-unit",
         "?q qudt:value ?v FILTER(40 >= ?v)",
-        "?q qudt:value ?v ; qudt:hasUnit ?unit FILTER(40 >= ?v)",
+        "?q qudt:value ?v ; qudt:hasUnit ?unit FILTER(40 >= ?v && ?unit = unit:K)",
+    ),
+    (
+        "number-without-unit",
+        "?q qudt:value ?v ; qudt:unit ?u FILTER(?v > 40 && ?u IN (unit:K, unit:DEG_C))",
+        "?q qudt:value ?v ; qudt:unit ?u FILTER(?v > 40 && ?u IN (unit:K))",
+    ),
+    (
+        "number-without-unit",
+        "?q qudt:value 40 ; qudt:unit ?u VALUES ?u { unit:K unit:DEG_C }",
+        "?q qudt:value 40 ; qudt:unit ?u VALUES ?u { unit:K }",
+    ),
+    (
+        "number-without-unit",
+        "?q qudt:value ?v ; qudt:unit ?u FILTER(?v > 40)",
+        "?q qudt:value ?v FILTER(?v > '4 K'^^cdt:ucum && ?v < 40)",
     ),
     ("number-without-unit", "?q qudt:numericValue 40", "?q qudt:numericValue ?v"),
     ("number-without-unit", "?q shop:weight 40", "?q shop:weight 40 ; shop:weightUnit 'kg'"),

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from graphmatch import Engine
 from semantic import Publication
+from semantic.units.quantities import QUDT, UNIT
 
 A, P, B = (NamedNode(f"urn:{name}") for name in "apb")
 
 
-def lines(engine: Engine, id: str) -> list[str]:
-    found = engine.explain(id, Publication.of("urn:p", [])).internals
-    return [line.strip() for line in found if "indexed" not in line]
-
-
-def test_rows_that_share_a_template_and_an_access_pattern() -> None:
-    engine = Engine()
-    engine.subscribe("one", "SELECT * { ?x <urn:p> <urn:b> ; <urn:q> ?t FILTER(?t > 5) }")
-    (alone,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).plan.rows
-    assert (alone.access, alone.second) == ([None, "<urn:p>", "<urn:b>"], [None, "<urn:q>", None])
-    assert (alone.postings, alone.alike) == (1, 1)
-    engine.subscribe("two", "SELECT * { ?x <urn:p> <urn:b> ; <urn:q> ?t FILTER(?t > 6) }")
-    engine.subscribe("three", "SELECT * { ?x <urn:p> <urn:c> ; <urn:q> ?t FILTER(?t > 6) }")
-    (shared,) = engine.explain("one", Publication.of("urn:p", [(A, P, B)])).plan.rows
-    assert (shared.postings, shared.alike) == (2, 3)
-    found = lines(engine, "one")
-    assert any(line.startswith("access pattern: * <urn:p> <urn:b>:") for line in found)
-    assert "query template: shared with 2 other rows" in found
+def plan(engine: Engine, id: str) -> tuple[str, ...]:
+    found = engine.index_plan(id)
+    return found.describe(engine.ontology.prefixes)
 
 
 def test_one_row_for_each_branch() -> None:
     engine = Engine()
     engine.subscribe("s", "SELECT * { { ?x <urn:p> ?y } UNION { ?x <urn:q> ?y } }")
-    rows = engine.explain("s", Publication.of("urn:p", [(A, P, B)])).plan.rows
-    assert [row.access[1] for row in rows] == ["<urn:p>", "<urn:q>"]
+    assert [line for line in plan(engine, "s") if line.startswith("indexed")] == [
+        "indexed: ?x <urn:p> ?y",
+        "indexed: ?x <urn:q> ?y",
+    ]
     engine.subscribe("path", "ASK { ?x !<urn:p> ?y }")
     assert engine.match(Publication.of("urn:q", [(A, NamedNode("urn:r"), B)])).matches
+
+
+def test_properties_in_a_named_unit_are_shown_as_written() -> None:
+    engine = Engine()
+    kilos = "?q qudt:numericValue ?v ; qudt:unit unit:KiloGM FILTER(?v > 5)"
+    engine.subscribe("s", f"SELECT ?v {{ {kilos} }}")
+    engine.subscribe("similar", "ASK { ?x <urn:graphmatch:attribute:in-unit.x> ?y }")
+    assert plan(engine, "s")[:3] == (
+        "indexed: ?q qudt:numericValue ?v . ?q qudt:unit unit:KiloGM",
+        "indexed: FILTER(?v > 5)",
+        "numbers are converted to unit:KiloGM",
+    )
+    assert "in-unit.x" in plan(engine, "similar")[0]
+    number, unit, gram = QUDT["numericValue"], QUDT["unit"], UNIT["GM"]
+    stated = [
+        (A, number, Literal(1900)),
+        (A, unit, gram),
+    ]
+    text = str(engine.explain("s", Publication.of("urn:p", stated)))
+    assert "FILTER(?v > 5) is not true: ?v is" in text
+    assert 'because 1900 is "1.9"^^xsd:decimal in unit:KiloGM' in text
+    assert "in-unit" not in text

@@ -41,6 +41,10 @@ SIDES = [
     ("[ owl:oneOf ( :i :j ) ]", True, False),
     (f"[ owl:maxCardinality {ONE} ]", False, True),
     (f"[ owl:maxCardinality {TWO} ]", False, False),
+    ("[ owl:maxCardinality 1 ]", False, False),
+    ("[ owl:intersectionOf () ]", False, False),
+    ("[ owl:intersectionOf :B ]", False, False),
+    ("[ owl:unionOf () ]", False, False),
     (f"[ owl:maxQualifiedCardinality {ONE} ; owl:onClass :B ]", False, True),
     (f"[ owl:minCardinality {ONE} ]", False, False),
     (f"[ owl:cardinality {ONE} ]", False, False),
@@ -93,6 +97,11 @@ def test_nested_class_expressions(turtle: str, number: int) -> None:
 def test_a_circular_list_ends() -> None:
     turtle = f":A rdfs:subClassOf [ owl:intersectionOf _:l ] . _:l rdf:first {SOME} ; rdf:rest _:l"
     assert "1 of them" in unused(turtle)
+
+
+def test_axioms_without_a_list_are_unused() -> None:
+    turtle = ":p owl:propertyChainAxiom :q, (), ( :q ) . :A owl:hasKey :p . :B owl:hasKey ( :p )"
+    assert unused(turtle, "owl-rl") == "2 property chains, 1 key axiom: not used by owl-rl"
 
 
 def test_the_text() -> None:
