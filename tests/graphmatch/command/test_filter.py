@@ -369,7 +369,7 @@ def test_copies_of_an_item_are_one_alert_that_names_its_sources() -> None:
     """Three addresses of one feed, with and without `--seen`: one alert of each item."""
     for name in "abc":
         feed(Path(f"f/{name}.rss"), entry(1, guid="1"), entry(2))
-    feed(Path("f/d.rss"), entry(1, guid="x", link="http://www.e.org/1/?utm_source=rss"))
+    feed(Path("f/d.rss"), entry(1, guid="x", link="http://www.e.org/1/?utm_source=rss#b"))
     for options in ((), SEEN):
         lines = run("filter", "f", "--word", "soup", "--json", *options).stdout.splitlines()
         rows = [json.loads(line) for line in lines]
