@@ -136,8 +136,7 @@ def _note_topics(session: Session, engine: Engine, engine_options: EngineOptions
     if all(p.predicate != DCTERMS["subject"] for branch in branches for p in branch.patterns):
         return
     if engine_options.entailment == "none":
-        text = "with --entailment none, narrower topics are not found; use --entailment rdfs"
-        session.note(f"note     {text}")
+        session.note("note     with --entailment none, narrower topics are not found; use rdfs")
     elif engine_options.annotate and not (engine_options.files or engine_options.saved):
         session.note("note     without --ontology no item has topics (dcterms:subject)")
 
