@@ -39,7 +39,7 @@ from semantic.publication import Publication
 from semantic.terms import Derived, Mention, Term, Triple, written
 from semantic.units.quantities import IN_UNIT, is_in_unit
 from semantic.units.units import Units
-from semantic.vocabulary import PREFIXES, RSS
+from semantic.vocabulary import DCTERMS, PREFIXES, RSS
 
 if TYPE_CHECKING:
     from graphmatch.mapping import MappingFunctions
@@ -392,7 +392,7 @@ class Enricher:
     @property
     def reads_items(self) -> bool:
         """Whether the engine reads the texts of feed items."""
-        return self.words or self.annotator.concerns(RSS["item"])
+        return self.words or bool(self.annotator.labels)
 
     def _folding(self) -> tuple[bool, bool] | None:
         options = self.ontology.roots.options
@@ -499,7 +499,8 @@ class Enricher:
         found: dict[Triple, Found] = {}
         for one in self.annotator.annotate(publication):
             place = one.occurrence
-            found.setdefault(one.triple, (one.property, (place.label.text, place.form), place.text))
+            triple = (one.item, DCTERMS["subject"], place.label.concept)
+            found.setdefault(triple, (one.property, (place.label.text, place.form), place.text))
         stated = publication.with_derived(found)
         words = self.annotator.words(publication.triples) if asks else {}
         found |= {triple: (read, None, "") for triple, read in words.items()}

@@ -11,7 +11,7 @@ subscription is reported, and reading continues.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from graphmatch.engine import Engine
 from graphmatch.subscription import Subscription, SubscriptionParser
-from graphmatch.topics import Topics, known_concepts
+from graphmatch.topics import TEXT_KEYS, Topics, known_concepts
 from semantic.attributes.concepts import Concepts
 from semantic.attributes.constraints import attribute_query
 from semantic.attributes.values import LineReader
@@ -70,13 +70,17 @@ def subscribe_files(
         on_problem(replace(error.problem, where=replace(places[id], item=id)))
 
 
-def subscribe_topics(engine: Engine, topics: Topics, id: str | None = None) -> None:
+def subscribe_topics(
+    engine: Engine, topics: Topics, id: str | None = None, keys: Sequence[str] = TEXT_KEYS
+) -> None:
     """Add a subscription by topics and words.
 
     Parameters
     ----------
     id
         The id; by default a name made of the topics and words.
+    keys
+        As for `Topics.query`.
 
     Raises
     ------
@@ -92,7 +96,7 @@ def subscribe_topics(engine: Engine, topics: Topics, id: str | None = None) -> N
     >>> [subscription.id for subscription in engine.subscriptions]
     ['Food and soup']
     """
-    query = topics.query(known_concepts(engine.ontology))
+    query = topics.query(known_concepts(engine.ontology), keys)
     engine.subscribe(engine.parser.parse(id or topics.name, query))
 
 

@@ -16,9 +16,8 @@ contain the word ``or``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import chain, count
 
 from pyoxigraph import Literal
@@ -32,7 +31,7 @@ from semantic.terms import SURROGATE, SURROGATE_REMEDY
 TEXT_KEYS = ("topics", "words", "not-topics", "not-words")
 """The keys of a subscription's texts in a file."""
 _KEYS = ("id", *TEXT_KEYS, "match", "comment")
-_OR = re.compile(r"\s+or(?=\s)", re.IGNORECASE)
+_OR = re.compile(r"\s+or(?=\s|$)|^or\s+", re.IGNORECASE)
 _TESTS = {
     "topic": ("dcterms:subject", "{} = {}"),
     "category": ("dc:subject", "LCASE(STR({})) = {}"),
@@ -106,8 +105,7 @@ LCASE(STR(?category1)) = "drink") }
         """
         for key in row:
             if key not in _KEYS:
-                near = get_close_matches(key, _KEYS, 1)
-                remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(_KEYS)}."
+                remedy = f"There are {', '.join(_KEYS)}."
                 what = f"a subscription by topics and words has no field `{key}`"
                 raise SubscriptionError(Problem(what, place, remedy))
         match = row.get("match", "all")
@@ -127,14 +125,11 @@ LCASE(STR(?category1)) = "drink") }
         >>> Topics(("Food or drink", "Asia"), not_topics=("sport or play",)).name
         '(Food or drink) and Asia, not (sport or play)'
         """
-        wanted = (*self.topics, *self.words)
-        if self.any_of or len(wanted) == 1:
-            shown = " or ".join(wanted)
-        else:
-            shown = " and ".join(map(_bracketed, wanted))
-        return ", not ".join((shown, *map(_bracketed, (*self.not_topics, *self.not_words))))
+        joint = " or " if self.any_of else " and "
+        wanted = joint.join(map(_bracketed, (*self.topics, *self.words)))
+        return ", not ".join((wanted, *map(_bracketed, (*self.not_topics, *self.not_words))))
 
-    def query(self, concepts: Concepts | None = None) -> str:
+    def query(self, concepts: Concepts | None = None, keys: Sequence[str] = TEXT_KEYS) -> str:
         """Return the subscription as SPARQL.
 
         Each text is a group of its own, which the index decides. All alternatives are tests of one
@@ -144,6 +139,8 @@ LCASE(STR(?category1)) = "drink") }
         ----------
         concepts
             The ontology's terms by name; without it, topics are categories.
+        keys
+            The names of the four texts in messages.
 
         Raises
         ------
@@ -151,25 +148,21 @@ LCASE(STR(?category1)) = "drink") }
             If there is neither a topic nor a word, if one is empty, if a word has no letter and no
             digit, or if the ontology has no such topic or several.
         """
-        place, numbers = Place(self.name or "topics"), count(1)
         if not (self.topics or self.words):
             what, remedy = "no topic and no word is given", "Give at least one."
-            raise SubscriptionError(Problem(what, place, remedy))
-
-        def groups(topics: Sequence[str], words: Sequence[str], *, merged: bool) -> Iterator[str]:
-            about = [_topics(text, concepts, place) for text in topics]
-            texts = [_words(text, place) for text in words]
-            for kind, found in (
-                ("category" if concepts is None else "topic", about),
-                ("words", texts),
-            ):
-                for constants in [[*chain(*found)]] if merged and found else found:
-                    yield _group(kind, constants, next(numbers))
-
-        joint = "\n  UNION " if self.any_of else "\n  "
-        wanted = joint.join(groups(self.topics, self.words, merged=self.any_of))
-        unwanted = groups(self.not_topics, self.not_words, merged=False)
-        lines = ["?item a rss:item .", wanted, *(f"FILTER NOT EXISTS {one}" for one in unwanted)]
+            raise SubscriptionError(Problem(what, Place(keys[0]), remedy))
+        texts = (self.topics, self.words, self.not_topics, self.not_words)
+        kinds = ("category" if concepts is None else "topic", "words") * 2
+        numbers, groups = count(1), list[list[str]]()
+        for key, kind, listed in zip(keys, kinds, texts, strict=True):
+            found = [_constants(text, kind, concepts, Place(key)) for text in listed]
+            if self.any_of and found:
+                found = [[*chain(*found)]]
+            groups.append([_group(kind, constants, next(numbers)) for constants in found])
+        topics, words, not_topics, not_words = groups
+        wanted = ("\n  UNION " if self.any_of else "\n  ").join(topics + words)
+        unwanted = [f"FILTER NOT EXISTS {group}" for group in not_topics + not_words]
+        lines = ["?item a rss:item .", wanted, *unwanted]
         return "SELECT DISTINCT ?item WHERE {\n  " + "\n  ".join(lines) + "\n}"
 
 
@@ -192,21 +185,21 @@ def _bracketed(text: str) -> str:
     return f"({text})" if _OR.search(text) else text
 
 
-def _alternatives(text: str, place: Place) -> list[str]:
-    """Return the alternatives of a text, which ``or`` joins; raise an error for an empty one."""
+def _constants(text: str, kind: str, concepts: Concepts | None, place: Place) -> list[str]:
+    """Return the terms, categories, or folded words that a text names, in SPARQL."""
     if SURROGATE.search(text):
         what, remedy = "a topic or word has a lone surrogate", SURROGATE_REMEDY
         raise SubscriptionError(Problem(what, place, remedy))
     found = [" ".join(one.split()) for one in _OR.split(text)]
     if not all(found):
-        what, remedy = "a topic or word is empty", "Give a text, or leave it out."
+        what, remedy = f"a text is missing in {text!r}", "Give one; `or` needs one on each side."
         raise SubscriptionError(Problem(what, place, remedy))
-    return found
-
-
-def _topics(text: str, concepts: Concepts | None, place: Place) -> list[str]:
-    """Return the categories, or the ontology's terms, that a text names, in SPARQL."""
-    found = _alternatives(text, place)
+    if kind == "words":
+        for one in found:
+            if not folded(one).strip():
+                what = f"“{one}” has no letter or digit, so it is not a word"
+                raise SubscriptionError(Problem(what, place, "Give a word."))
+        return [str(Literal(folded(one))) for one in found]
     if concepts is None:
         return [str(Literal(one.lower())) for one in found]
     if concepts.called(text.strip()):
@@ -215,16 +208,6 @@ def _topics(text: str, concepts: Concepts | None, place: Place) -> list[str]:
         return [str(concepts.find(one)) for one in found]
     except UnknownNameError as error:
         raise SubscriptionError(replace(error.problem, where=place)) from error
-
-
-def _words(text: str, place: Place) -> list[str]:
-    """Return the folded words or phrases of a text, in SPARQL."""
-    found = _alternatives(text, place)
-    for one in found:
-        if not folded(one).strip():
-            what = f"“{one}” has no letter or digit, so it is not a word"
-            raise SubscriptionError(Problem(what, place, "Give a word."))
-    return [str(Literal(folded(one))) for one in found]
 
 
 def _group(kind: str, constants: Sequence[str], number: int) -> str:

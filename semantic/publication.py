@@ -27,7 +27,7 @@ _ITEM, _DATE_TIME = RSS["item"], XSD["dateTime"]
 _TITLE, _LINK, _DATE = RSS["title"], RSS["link"], DC["date"]
 _GUID, _CHANNEL, _CHANNEL_TITLE = DCTERMS["identifier"], DCTERMS["isPartOf"], DCTERMS["title"]
 
-_NOT_IN_STORIES = re.compile(r"^https?://(www\.)?|[?&](utm_\w+|fbclid|gclid)=[^&#]*", re.IGNORECASE)
+_NOT_IN_STORIES = re.compile(r"(?i)^https?://(www\.)?|[?&](utm_\w+|fbclid|gclid)=[^&#]*|#.*")
 _TERMS = (NamedNode, Literal, BlankNode, TripleTerm)
 _TRIPLES = (
     "Give triples of pyoxigraph's terms: (NamedNode('urn:a'), NamedNode('urn:p'), Literal('b')). "
@@ -154,13 +154,14 @@ class Publication:
         """Names of a feed item's story; copies of an item in several feeds share one of them.
 
         One name is made of the guid, and one of link and title, because several items of a feed may
-        link to the same page. Parameters of trackers (``utm_source``) are not part of a link.
+        link to the same page. The fragment of a link (``#comments``) and parameters of trackers
+        (``utm_source``) are not part of its name.
 
         Examples
         --------
         >>> from semantic.feeds import read_feed
         >>> feed = b"<rss><channel><item><title>A</title><link>%b</link></item></channel></rss>"
-        >>> [item] = read_feed(feed % b"https://www.e.org/a/?utm_source=rss", "news.rss")
+        >>> [item] = read_feed(feed % b"https://www.e.org/a/?utm_source=rss#b", "news.rss")
         >>> [copy] = read_feed(feed % b"http://e.org/a", "news.atom")
         >>> item.story, copy.story
         (['e.org/a a'], ['e.org/a a'])

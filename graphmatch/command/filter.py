@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os.path import realpath
 from pathlib import Path
@@ -132,10 +132,12 @@ def _form(result_options: ResultOptions) -> str:
 
 
 def _note_topics(session: Session, engine: Engine, engine_options: EngineOptions) -> None:
-    if engine_options.files or engine_options.saved is not None or not engine_options.annotate:
-        return
     branches = (branch for one in engine.subscriptions for branch in one.branches)
-    if any(p.predicate == DCTERMS["subject"] for branch in branches for p in branch.patterns):
+    if all(p.predicate != DCTERMS["subject"] for branch in branches for p in branch.patterns):
+        return
+    if engine_options.entailment == "none":
+        session.note("note     with --entailment none, narrower topics are not found; use rdfs")
+    elif engine_options.annotate and not (engine_options.files or engine_options.saved):
         session.note("note     without --ontology no item has topics (dcterms:subject)")
 
 
@@ -217,6 +219,7 @@ MAX_STORIES = 10_000
 """The number of names of stories after which alerts are written, and sources are forgotten."""
 
 
+@dataclass(slots=True)
 class Alerts:
     """Writes matches: those of feed items when `write` is called, others at once.
 
@@ -231,17 +234,13 @@ class Alerts:
         Leave out matches that it has, and record the others in it.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        results: Writer,
-        cutoff: datetime | None = None,
-        seen: Seen | None = None,
-    ) -> None:
-        self._engine, self._results, self._cutoff, self._seen = engine, results, cutoff, seen
-        self._alerts: dict[str, Alert] = {}
-        self._unwritten: list[Alert] = []
-        self.tally = FilterCounts()
+    engine: Engine
+    results: Writer
+    cutoff: datetime | None = None
+    seen: Seen | None = None
+    tally: FilterCounts = field(default_factory=FilterCounts)
+    _alerts: dict[str, Alert] = field(default_factory=dict)
+    _unwritten: list[Alert] = field(default_factory=list)
 
     def add(self, report: MatchReport) -> None:
         """Count a publication, and add its matches to an alert."""
@@ -249,10 +248,10 @@ class Alerts:
         if not report:
             return
         publication = report.read()
-        if self._cutoff is not None and is_older(publication, self._cutoff):
+        if self.cutoff is not None and is_older(publication, self.cutoff):
             self.tally.older += 1
             return
-        story, seen = publication.story, self._seen
+        story, seen = publication.story, self.seen
         known = (self._alerts[name] for name in story if name in self._alerts)
         alert = next(known, None) or Alert(publication)
         if publication.source.source not in alert.sources:
@@ -271,7 +270,7 @@ class Alerts:
         subscriptions = {match.subscription for match in matches}
         alert.matches += matches
         alert.evidence |= dict.fromkeys(subscriptions, ())
-        alert.evidence |= self._engine.evidence(report, subscriptions, reader_language(os.environ))
+        alert.evidence |= self.engine.evidence(report, subscriptions, reader_language(os.environ))
         self._alerts |= dict.fromkeys(story, alert)
         if not story or len(self._alerts) > MAX_STORIES:
             self.write()
@@ -279,11 +278,11 @@ class Alerts:
     def write(self) -> None:
         """Write the alerts that are not written; forget all if they have too many names."""
         for alert in self._unwritten:
-            self._results.write(alert)
+            self.results.write(alert)
             self.tally.matches += len(alert.matches)
             self.tally.matched += 1
-            if self._seen is not None:
-                self._seen.add(alert)
+            if self.seen is not None:
+                self.seen.add(alert)
             alert.matches = []
         self._unwritten = []
         if len(self._alerts) > MAX_STORIES:

@@ -190,7 +190,8 @@ class Session:
         listed = (chosen.topic, chosen.word, chosen.not_topic, chosen.not_word)
         texts = [tuple(one or ()) for one in listed]
         if any(texts):
-            subscribe_topics(engine, Topics(*texts, any_of=chosen.any_of))
+            keys = ("--topic", "--word", "--not-topic", "--not-word")
+            subscribe_topics(engine, Topics(*texts, any_of=chosen.any_of), keys=keys)
 
     def read(
         self, sources: Sequence[str], read: Callable[[str], Iterable[_Publication]]

@@ -10,10 +10,10 @@ markup rules are in `semantic.annotation.languages` and `semantic.annotation.mar
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
@@ -24,9 +24,6 @@ from semantic.annotation.markup import BLOCKS, LINKS
 from semantic.annotation.words import WORDS
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import DCTERMS, RSS
-
-_ITEM, _SUBJECT = RSS["item"], DCTERMS["subject"]
 
 
 class Label(NamedTuple):
@@ -74,17 +71,12 @@ class Annotation:
 
     `property` is the property of the literal (``rss:title``, ``rss:description``,
     ``content:encoded`` or ``dc:subject``). `occurrence` has offsets in the `Annotator.plain_text`
-    of the literal; for a description or content, in its `Annotator.readable_text`.
+    of the literal; for a description or content, in that without links.
     """
 
     item: Term
     property: NamedNode
     occurrence: Occurrence
-
-    @builtins.property  # A field hides the name `property`.
-    def triple(self) -> Triple:
-        """The triple that the annotation adds to the publication."""
-        return (self.item, _SUBJECT, self.occurrence.label.concept)
 
 
 class Annotator:
@@ -135,36 +127,22 @@ class Annotator:
     <LabelForm.INFLECTED: 1>
     """
 
-    __slots__ = ("_native", "labels", "stem")
-
     def __init__(self, labels: Iterable[Label], *, stem: bool = True) -> None:
         self.labels = tuple(labels)
         self.stem = stem
-        self._native: _native.Annotator | None = None
 
-    @property
+    @cached_property
     def native(self) -> _native.Annotator:
         """The compiled annotator, built on first use."""
-        if self._native is None:
-            rules = {
-                "function_words": [(code, list(words)) for code, words in STOP_WORDS.items()],
-                "endings": dict(ENDINGS),
-                "stemmers": dict(STEMMERS),
-                "blocks": BLOCKS,
-                "links": LINKS,
-            }
-            rows = (
-                (text, tag, concept.value, proper) for text, tag, concept, proper in self.labels
-            )
-            self._native = _native.Annotator(list(rows), self.stem, rules)
-        return self._native
-
-    def concerns(self, term: Term) -> bool:
-        """Return whether `term` is ``rss:item``: a publication with it may have annotations.
-
-        If there are no labels, return false.
-        """
-        return term == _ITEM and bool(self.labels)
+        rules = {
+            "function_words": list(STOP_WORDS.items()),
+            "endings": ENDINGS,
+            "stemmers": STEMMERS,
+            "blocks": BLOCKS,
+            "links": LINKS,
+        }
+        rows = [(text, tag, concept.value, proper) for text, tag, concept, proper in self.labels]
+        return _native.Annotator(rows, self.stem, rules)
 
     def annotate(self, publication: Publication) -> list[Annotation]:
         """Return the annotations of a publication's feed items, in the order of its literals.
@@ -189,7 +167,7 @@ class Annotator:
 
         Examples
         --------
-        >>> from semantic.vocabulary import TYPE
+        >>> from semantic.vocabulary import RSS, TYPE
         >>> item = NamedNode("http://example.org/1")
         >>> told = [(item, TYPE, RSS["item"]), (item, RSS["title"], Literal("<b>S</b>oup!"))]
         >>> read = Annotator([]).words(told)
@@ -209,12 +187,16 @@ class Annotator:
         """
         return [self._occurrence(*row) for row in self.native.find(text, language)]
 
-    def plain_text(self, markup: str) -> str:
+    def plain_text(self, markup: str, *, links: bool = True) -> str:
         r"""Return the visible text of markup: complete or truncated HTML, or plain text.
 
         A block element's edges become an empty line, and a line break becomes a newline. Other tags
         are removed, so that a word with a tag inside stays one word. An unclosed tag extends to the
         end of the text.
+
+        Without `links`, the links and share buttons that feeds add to a text are removed. A link is
+        removed only at the beginning of a line or after the end of a sentence, if the rest of the
+        line is short and not a sentence (`semantic.annotation.markup.LINKS`).
 
         Examples
         --------
@@ -222,24 +204,14 @@ class Annotator:
         'Climate & energy, 2 < 3'
         >>> Annotator([]).plain_text("<li>climate</li><li>change</li>")
         '\n\nclimate\n\n\n\nchange\n\n'
-        """
-        return self.native.text(markup, False)
-
-    def readable_text(self, markup: str) -> str:
-        """Return `plain_text` without the links and share buttons that feeds add to a text.
-
-        A link is removed only at the beginning of a line or after the end of a sentence, if the
-        rest of the line is short and not a sentence (`semantic.annotation.markup.LINKS`).
-
-        Examples
-        --------
         >>> page = "Solar power grows. <a href='/x'>Read more about coal</a>"
-        >>> Annotator([]).readable_text(page)
+        >>> Annotator([]).plain_text(page, links=False)
         'Solar power grows. '
-        >>> Annotator([]).readable_text("They should. Read more books, says the minister.")
-        'They should. Read more books, says the minister.'
+        >>> page = "They should. Read more books, says the minister."
+        >>> Annotator([]).plain_text(page, links=False) == page
+        True
         """
-        return self.native.text(markup, True)
+        return self.native.text(markup, not links)
 
     def _occurrence(self, number: int, start: int, end: int, text: str, form: int) -> Occurrence:
         return Occurrence(self.labels[number], start, end, text, LabelForm(form))

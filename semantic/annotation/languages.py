@@ -18,36 +18,29 @@ D. Harman: How effective is suffixing? JASIS 42 (1), 1991 (stems that go no furt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
-
-def _read_stop_words() -> Iterator[tuple[str, frozenset[str]]]:
-    text = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
-    for block in re.split(r"\n(?=\w)", text.rpartition("#")[2])[1:]:
-        language, *words = block.split()
-        yield language, frozenset(words)
-
-
-STOP_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(dict(_read_stop_words()))
+_FILE = Path(__file__).with_name("stop_words.txt")
+_BLOCKS = re.split(r"\n(?=\w)", _FILE.read_text(encoding="utf-8").rpartition("#")[2])[1:]
+STOP_WORDS: Mapping[str, list[str]] = {
+    language: words for language, *words in map(str.split, _BLOCKS)
+}
 """The function words of languages (primary subtags), folded: ``ausser`` for ``außer``."""
 
-ENDINGS: Mapping[str, list[tuple[str, str]]] = MappingProxyType(
-    {
-        language: [(one, other) for one, _, other in (pair.partition("/") for pair in pairs)]
-        for language, pairs in {
-            "en": ["/s", "/es", "ies/y"],
-            "de": ["/", "/e", "/en", "/es", "/n", "/nen", "/s", "e/s", "n/s"],
-            "fr": ["/s", "/x", "l/ux"],
-            "es": ["/s", "/es", "ces/z"],
-            "it": ["a/e", "a/he", "e/i", "hi/o", "i/o"],
-            "nl": ["/e", "/en", "/n", "/s"],
-            "pt": ["/s", "/es", "ao/oes", "is/l", "m/ns"],
-        }.items()
-    }
-)
-"""The pairs of endings in which two forms of a noun or adjective differ, in alphabetical order.
+ENDINGS: Mapping[str, list[tuple[str, str]]] = {
+    language: [(one, other) for one, _, other in (pair.partition("/") for pair in pairs)]
+    for language, pairs in {
+        "en": ["/s", "/es", "ies/y"],
+        "de": ["/", "/e", "/en", "/es", "/n", "/nen", "/s", "e/s", "n/s"],
+        "fr": ["/s", "/x", "l/ux"],
+        "es": ["/s", "/es", "ces/z"],
+        "it": ["a/e", "a/he", "e/i", "hi/o", "i/o"],
+        "nl": ["/e", "/en", "/n", "/s"],
+        "pt": ["/s", "/es", "aes/ao", "ao/oes", "eis/il", "il/is", "is/l", "m/ns"],
+    }.items()
+}
+"""The pairs of endings in which two forms of a noun or adjective differ.
 
 In languages not listed, all words with the same stem are forms of one word.
 """
@@ -59,9 +52,7 @@ _STEMMERS = """
     pt Portuguese ro Romanian ru Russian sr Serbian st Sesotho sv Swedish ta Tamil tr Turkish
     yi Yiddish
 """
-STEMMERS: Mapping[str, str] = MappingProxyType(
-    dict(zip(_STEMMERS.split()[::2], _STEMMERS.split()[1::2], strict=True))
-)
+STEMMERS: Mapping[str, str] = dict(re.findall(r"(\w+) (\w+)", _STEMMERS))
 """Snowball's stemmers by language."""
 
 _SUBTAGS = re.compile("[-_]")

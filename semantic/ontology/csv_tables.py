@@ -1,64 +1,74 @@
 """CSV files of an ontology: tables of synonyms or topics.
 
 The first line names the columns, in any case and order; other columns are ignored. Commas, tabs or
-semicolons separate the columns: spreadsheets in many European countries write semicolons.
+semicolons separate the columns: spreadsheets in many European countries write semicolons. A text
+has one line and, as in the module `csv`, at most 131,072 characters.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyoxigraph import NamedNode
 
 from semantic.errors import OnProblem, OntologyError, Place, Problem
-from semantic.limits import DEFAULT_LIMITS, Limits, too_long
 from semantic.terms import expanded
 
 SKIPPED = "The row was skipped. Correct or remove it."
+_QUOTES = f"{SKIPPED} Look for quotation marks that are missing or too many."
+_COLUMNS = frozenset({"topic", "label", "language", "broader", "proper_name", "term", "root"})
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """A CSV file: the columns that its first line names, and its rows, each with its place."""
+    """A CSV file: the known columns that its first line names, and its rows by line number."""
 
-    where: Place
+    path: str
     columns: frozenset[str]
-    rows: list[tuple[Mapping[str, str], Place]]
+    rows: dict[int, dict[str, str]]
 
 
-def read_csv(path: Path, on_problem: OnProblem, limits: Limits = DEFAULT_LIMITS) -> CsvTable:
-    """Read a CSV file; report and skip rows with a text that is too long, or with too many fields.
+def read_csv(path: Path, on_problem: OnProblem) -> CsvTable:
+    """Read a CSV file without its empty rows; report and skip rows that no table can have.
 
     Raise `OntologyError` if the file is not CSV or not UTF-8.
     """
-    where = Place(str(path))
-    rows: list[tuple[Mapping[str, str], Place]] = []
+    rows: dict[int, dict[str, str]] = {}
+    line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = file.readline()
             file.seek(0)
-            table = csv.DictReader(file, delimiter=max(",;\t", key=head.count), restval="")
-            table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
-            for row in table:
-                place = replace(where, line=table.line_num)
-                if None in row:
+            reader = csv.reader(file, delimiter=max(",;\t", key=head.count), strict=True)
+            names = [name.strip().lower() for name in next(reader, ())]
+            columns = {name: n for n, name in enumerate(names) if name in _COLUMNS}
+            line = reader.line_num + 1
+            for fields in reader:
+                begin, line = line, reader.line_num + 1
+                fields += [""] * (len(names) - len(fields))
+                row = {name: fields[n].strip() for name, n in columns.items()}
+                what = ""
+                if len(fields) > len(names):
                     what = "the row has more fields than the first line"
-                    remedy = f"{SKIPPED} Write a text that contains a separator in quotes."
-                    on_problem(Problem(what, place, remedy))
-                elif max(map(len, row.values())) > limits.text_characters:
-                    on_problem(too_long("a text", place, limits))
-                else:
-                    rows.append(({name: text.strip() for name, text in row.items()}, place))
+                elif _CONTROL.search("".join(row.values())):
+                    what = "a text has a line break or another control character"
+                elif any(row.values()):
+                    rows[begin] = row
+                if what:
+                    on_problem(Problem(what, Place(str(path), line=begin), _QUOTES))
     except csv.Error as error:
-        problem = Problem(f"not CSV: {error}", where, "Save the table as CSV.")
-        raise OntologyError(problem) from error
+        what = f"not CSV: {error}, in the row that begins here"
+        remedy = "Add or remove a quotation mark, or save the table as CSV again."
+        raise OntologyError(Problem(what, Place(str(path), line=line), remedy)) from error
     except UnicodeDecodeError as error:
         what = f"not UTF-8 at byte {error.start}"
-        raise OntologyError(Problem(what, where, "Save the file as UTF-8.")) from error
-    return CsvTable(where, frozenset(table.fieldnames), rows)
+        raise OntologyError(Problem(what, Place(str(path)), "Save the file as UTF-8.")) from error
+    return CsvTable(str(path), frozenset(columns), rows)
 
 
 def iri_of(name: str, prefixes: Mapping[str, str] = {}) -> NamedNode | None:

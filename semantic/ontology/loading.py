@@ -85,7 +85,7 @@ def read_sources(
                 rules.append((path, _text(path)))
                 step()
             elif path.suffix.lower() == ".csv":
-                table = read_csv(path, on_problem, limits)
+                table = read_csv(path, on_problem)
                 if "topic" in table.columns:
                     topics.append(table)
                 else:

@@ -126,12 +126,12 @@ def read_synonyms(table: CsvTable, on_problem: OnProblem) -> SynonymRows:
     if not {"term", "root"} <= table.columns:
         what = "the first line does not name the columns `term` and `root`"
         remedy = "Write `term,root`, or `topic,label,language,broader`, in the first line."
-        raise OntologyError(Problem(what, replace(table.where, line=1), remedy))
+        raise OntologyError(Problem(what, Place(table.path, line=1), remedy))
     terms: list[SynonymRow[NamedNode]] = []
     texts: list[SynonymRow[str]] = []
     labels: dict[tuple[str, NamedNode], None] = {}
-    for row, where in table.rows:
-        term, root = row["term"], row["root"]
+    for line, row in table.rows.items():
+        term, root, where = row["term"], row["root"], Place(table.path, line)
         name, iri = iri_of(term), iri_of(root)
         wrong = ""
         if not term or not root:

@@ -1,9 +1,12 @@
-"""Topics from CSV tables with the columns ``topic``, ``label``, ``language`` and ``broader``.
+"""Topics from CSV tables.
+
+The columns are ``topic``, ``label``, ``language``, ``broader`` and ``proper_name``.
 
 Each topic is a SKOS concept. It is written as a name, an IRI, or an IRI with a prefix that another
 file of the ontology declares. A row gives a label, a broader topic, or both. Several rows of a
 topic give it several labels and broader topics. The first label in a language is the preferred one.
-The label of a topic without any is its name.
+The label of a topic without any is its name. If one row of a topic says that it is a proper name, a
+text must have the initial capitals of all its labels.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from semantic.errors import OnProblem, Place, Problem
 from semantic.ontology.csv_tables import SKIPPED, CsvTable, iri_of
 from semantic.ontology.names import LABELS, TOPIC
 from semantic.terms import Term, Triple
-from semantic.vocabulary import BROADER, SKOS, TYPE
+from semantic.vocabulary import BROADER, GM, SKOS, TYPE
 
-_LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+_LANGUAGE = re.compile("([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*)?")
+_PROPER = {"yes": True, "true": True, "no": False, "false": False, "": False}
 
 
 def topic_triples(
@@ -38,24 +42,28 @@ def topic_triples(
     topics: dict[str, NamedNode] = {}
     labels: defaultdict[NamedNode, list[Literal]] = defaultdict(list)
     links: list[tuple[NamedNode, str, Place]] = []
-    for row, where in (row for table in tables for row in table.rows):
+    found: list[Triple] = []
+    for table, line, row in ((t, line, row) for t in tables for line, row in t.rows.items()):
         name, text, tag = (row.get(column, "") for column in ("topic", "label", "language"))
-        if not any(row.values()):
-            continue  # A spreadsheet has empty rows at its end.
+        is_proper = _PROPER.get(row.get("proper_name", "").lower())
+        wrong = None
         if not name:
-            on_problem(Problem("the row has no topic", where, SKIPPED))
+            wrong = "the row has no topic"
+        elif not _LANGUAGE.fullmatch(tag):
+            wrong = f"{tag!r} is not a language tag, such as `en`"
+        elif is_proper is None:
+            wrong = f"the proper name is {row['proper_name']!r}, not yes or no"
+        if wrong is not None:
+            on_problem(Problem(wrong, Place(table.path, line), SKIPPED))
             continue
-        if tag and not _LANGUAGE.fullmatch(tag):
-            what = f"{tag!r} is not a language tag, such as `en`"
-            on_problem(Problem(what, where, SKIPPED))
-            continue
-        own = TOPIC[quote(name, safe="")]
-        topic = topics.setdefault(name, iri_of(name, prefixes) or own)
+        if (topic := topics.get(name)) is None:
+            topic = topics[name] = iri_of(name, prefixes) or TOPIC[quote(name, safe="")]
         if text:
             labels[topic].append(Literal(text, language=tag or None))
         if broader := row.get("broader"):
-            links.append((topic, broader, where))
-    found: list[Triple] = []
+            links.append((topic, broader, Place(table.path, line)))
+        if is_proper:
+            found.append((topic, GM["properName"], Literal(True)))
     for name, topic in topics.items():
         found.append((topic, TYPE, SKOS["Concept"]))
         languages: set[str | None] = set()

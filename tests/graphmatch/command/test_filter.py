@@ -362,6 +362,26 @@ def test_since() -> None:
     assert "such as 7d" in run("filter", "a.rss", "--since", "soon", status=2).output
 
 
+# --- Topics --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--topic", "--word", "--not-topic", "--not-word"])
+@pytest.mark.parametrize("text", ["", " ", "A or", "or A", "A or or B"])
+def test_an_empty_topic_or_word_names_its_option(option: str, text: str) -> None:
+    feed(Path("a.rss"), entry(1))
+    said = run("filter", "a.rss", "--word", "soup", option, text, status=2).stderr
+    assert f"{option}: a text is missing in {text!r}. Give one;" in said
+
+
+def test_entailment_none_finds_no_narrower_topics() -> None:
+    feed(Path("a.rss"), entry(1))
+    Path("t.csv").write_text("topic,label\nFood,food\n")
+    options = ("filter", "a.rss", "-o", "t.csv", "--topic", "food")
+    note = "with --entailment none, narrower topics are not found; use rdfs"
+    assert note in run(*options, "--entailment", "none").stderr
+    assert note not in run(*options).stderr
+
+
 # --- Stories -------------------------------------------------------------------------------------
 
 
@@ -369,7 +389,7 @@ def test_copies_of_an_item_are_one_alert_that_names_its_sources() -> None:
     """Three addresses of one feed, with and without `--seen`: one alert of each item."""
     for name in "abc":
         feed(Path(f"f/{name}.rss"), entry(1, guid="1"), entry(2))
-    feed(Path("f/d.rss"), entry(1, guid="x", link="http://www.e.org/1/?utm_source=rss"))
+    feed(Path("f/d.rss"), entry(1, guid="x", link="http://www.e.org/1/?utm_source=rss#b"))
     for options in ((), SEEN):
         lines = run("filter", "f", "--word", "soup", "--json", *options).stdout.splitlines()
         rows = [json.loads(line) for line in lines]

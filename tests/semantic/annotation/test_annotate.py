@@ -17,7 +17,7 @@ from semantic.annotation.languages import STOP_WORDS
 from semantic.annotation.words import folded
 from semantic.publication import Publication
 from semantic.terms import Term, Triple
-from semantic.vocabulary import CONTENT, DC, DCTERMS, RSS, TYPE
+from semantic.vocabulary import CONTENT, DC, RSS, TYPE
 
 ITEM = NamedNode("http://example.org/item")
 CHANNEL = BlankNode()
@@ -272,6 +272,17 @@ def test_proper_names_need_their_initial_capitals(
         ("fr", "les ports, les journaux", "journal", ["journaux"]),
         ("es", "las elecciones", "elección", ["elecciones"]),
         ("it", "le macchine", "macchina", ["macchine"]),
+        ("pt", "os incêndios florestais", "incêndio florestal", ["incêndios florestais"]),
+        ("pt", "ações, pães, mãos, mães", "ação", ["ações"]),
+        ("pt", "ação, pão e pães", "pães", ["pão", "pães"]),
+        ("pt", "cães, mãe e mães", "mãe", ["mãe", "mães"]),
+        ("pt", "irmão, irmãos, irmã", "irmão", ["irmão", "irmãos"]),
+        ("pt", "papéis, animais, hotéis", "animal", ["animais"]),
+        ("pt", "combustíveis fósseis", "combustível fóssil", ["combustíveis fósseis"]),
+        ("pt", "lençóis, civis e fuzis", "fuzil", ["fuzis"]),
+        ("pt", "mais pais, leis e reis", "rei", ["reis"]),
+        ("pt", "lençol, sol", "lençóis", ["lençol"]),
+        ("pt", "homens, nuvens", "nuvem", ["nuvens"]),
         ("sv", "flickorna", "flicka", ["flickorna"]),
         ("xx", "soups", "soup", []),
     ],
@@ -388,7 +399,8 @@ def test_title_description_and_categories_are_looked_at_in_order() -> None:
         (RSS["title"], "climate"),
         (CONTENT["encoded"], "Energy"),
     ]
-    assert annotations[0].triple == (ITEM, DCTERMS["subject"], concept("energy"))
+    assert annotations[0].item == ITEM
+    assert annotations[0].occurrence.label.concept == concept("energy")
     assert annotations[1].occurrence.label == label("climate", "en", "climate")
 
 

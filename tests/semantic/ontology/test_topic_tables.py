@@ -11,8 +11,6 @@ from graphmatch import Engine
 from graphmatch.topics import Topics, known_concepts
 from semantic import Ontology
 from semantic.errors import OntologyError, Problem
-from semantic.limits import Limits
-from semantic.ontology.csv_tables import read_csv
 from semantic.publication import Publication
 from semantic.terms import Term
 from semantic.vocabulary import BROADER, GM, RSS, SKOS, TYPE
@@ -151,12 +149,40 @@ def test_topics_of_a_table_find_items(tmp_path: Path) -> None:
         )
 
 
-def test_rows_have_limited_texts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ('topic,label\nSoup,soup\nStew,"stew\nBread,bread\n', 3),
+        ('topic,label\n"a\nb",soup\n\nStew,"stew\nBread,"bread"\n', 5),
+        ('topic,label\nStew,"stew"s\n', 2),
+        ('topic,"label\nStew,stew\n', 1),
+        ("topic,label\nStew," + 131_073 * "x", 2),
+    ],
+)
+def test_a_quotation_mark_too_many_or_too_few(table: str, line: int, tmp_path: Path) -> None:
+    with pytest.raises(OntologyError, match=rf"topics.csv:{line}: not CSV: .*quotation mark"):
+        load(tmp_path, table, [])
+
+
+def test_texts_with_control_characters(tmp_path: Path) -> None:
+    """A text with a line break hides rows if a quotation mark is missing."""
     problems: list[Problem] = []
-    path, limits = tmp_path / "t.csv", Limits(text_characters=1000)
-    path.write_text("topic,label\nSoup," + 1001 * "x" + "\nStew,stew\n")
-    assert [row["topic"] for row, _ in read_csv(path, problems.append, limits).rows] == ["Stew"]
-    assert [problem.where.line for problem in problems] == [2]
+    table = 'topic,label,note\nSoup,"soup\nStew,stew"\nBread,br\0ead\nTea,tea,"a\nb"\nRice\n'
+    found = load(tmp_path, table, problems).concepts
+    assert {topic("Tea"), topic("Rice")} == {one for one in found if "topic:" in str(one)}
+    assert [problem.where.line for problem in problems] == [2, 4]
+    assert all("a line break or another control" in problem.what for problem in problems)
+
+
+def test_proper_names(tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    table = "topic,label,language,proper_name\nTurkey,,,Yes\nBread,,,no\nTea,tea,,maybe\n"
+    labels = load(tmp_path, table, problems).labels()
+    assert {label.text for label in labels if label.is_proper} == {"Turkey"}
+    assert "Bread" in {label.text for label in labels}
+    assert [str(one.where)[-5:] + one.what for one in problems] == [
+        "csv:4the proper name is 'maybe', not yes or no"
+    ]
 
 
 def test_a_topic_is_displayed_by_its_name(tmp_path: Path) -> None:

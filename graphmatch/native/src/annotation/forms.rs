@@ -23,6 +23,9 @@ const LONGEST: usize = 64;
 /// Minimum number of letters of a part of a compound, and of the rest beside it.
 const PART: usize = 5;
 const REST: usize = 4;
+/// The endings of Portuguese singulars and plurals that Snowball's stemmer tells apart.
+const PORTUGUESE: [&str; 15] =
+    ["ões", "ães", "ãos", "ão", "ãe", "éis", "eis", "el", "il", "ei", "is", "l", "i", "ns", "m"];
 /// A word whose rest ends so only looks like a compound: Transport, Maelstrom.
 const NO_WORDS: [&str; 3] = ["tran", "mael", "mahl"];
 /// Minimum number of function words that tell a language, and their minimum share of all words.
@@ -45,7 +48,7 @@ pub struct Languages {
     codes: Vec<Box<str>>,
     /// The languages that have a function word.
     words: hashbrown::HashMap<Box<str>, Vec<usize>>,
-    /// The pairs of endings in which two forms of a word differ, in alphabetical order.
+    /// The pairs of endings in which two forms of a word differ.
     endings: HashMap<String, Vec<(String, String)>>,
     /// The names of Snowball's stemmers.
     stemmers: HashMap<String, String>,
@@ -140,7 +143,7 @@ impl Stems {
     /// Adds a folded word.
     pub fn add(&mut self, word: &str) {
         if has_forms(word) {
-            let same = self.by_stem.entry(self.stemmer.stem(word).into()).or_default();
+            let same = self.by_stem.entry(self.stem(word)).or_default();
             if !same.iter().any(|one| **one == *word) {
                 same.push(word.into());
             }
@@ -155,7 +158,13 @@ impl Stems {
 
     /// The added words with the stem of a word.
     fn with_stem(&self, word: &str) -> impl Iterator<Item = &str> {
-        self.by_stem.get(&*self.stemmer.stem(word)).into_iter().flatten().map(|one| &**one)
+        self.by_stem.get(&self.stem(word)).into_iter().flatten().map(|one| &**one)
+    }
+
+    fn stem(&self, word: &str) -> Box<str> {
+        let mut endings = PORTUGUESE.iter().filter(|_| &*self.language == "pt");
+        let root = endings.find_map(|ending| word.strip_suffix(ending));
+        root.map_or_else(|| self.stemmer.stem(word).into(), |root| unaccented(root).into())
     }
 
     /// The longest added word at the end of a German compound and the longest at its beginning, in any
@@ -186,18 +195,17 @@ impl Stems {
     fn is_form(&self, one: &str, other: &str) -> bool {
         let Some(endings) = &self.endings else { return true };
         let (plain, plain_other) = (unaccented(one), unaccented(other));
-        let pairs = plain.chars().zip(plain_other.chars());
-        let same = pairs.take_while(|(a, b)| a == b).count();
-        let ending = |word: &str| word.chars().skip(same).collect::<String>();
-        let mut differ = [ending(&plain), ending(&plain_other)];
-        differ.sort();
-        if endings.iter().any(|(a, b)| *a == differ[0] && *b == differ[1]) {
+        let differ_in = |ending: &str, other_ending: &str| {
+            let root = plain.strip_suffix(ending);
+            root.is_some() && root == plain_other.strip_suffix(other_ending)
+        };
+        let is_pair = |one: &str, other: &str| differ_in(one, other) || differ_in(other, one);
+        if endings.iter().any(|(one, other)| is_pair(one, other)) {
             return true;
         }
         // A plural in -er has an umlaut: *Spieler* is not a form of *Spiel*.
-        let has_umlaut = || !one.chars().take(same).eq(other.chars().take(same));
-        let is_plural = differ[0].is_empty() && matches!(differ[1].as_str(), "er" | "ern");
-        self.is_german() && is_plural && has_umlaut()
+        let has_umlaut = || !one.chars().zip(other.chars()).all(|(a, b)| a == b);
+        self.is_german() && (is_pair("", "er") || is_pair("", "ern")) && has_umlaut()
     }
 }
 
