@@ -61,10 +61,6 @@ def argument(default: Any, help: str) -> Any:
 
 
 OntologyFiles = Annotated[list[Path], typer.Argument(help=f"{_FILES}; together one ontology.")]
-Subscriptions = Annotated[
-    list[Path],
-    typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
-]
 Json = Annotated[bool, typer.Option("--json", rich_help_panel="Output", help="Write JSON Lines.")]
 Config = Annotated[
     Path | None,
@@ -246,7 +242,11 @@ class Verbosity:
 
     panel: ClassVar = "Output"
     quiet: bool = option(
-        False, "Show no warnings and no counts; refusals are still listed.", "--quiet", "-q"
+        False,
+        "Hide warnings, counts and progress, but no errors and no refusals "
+        "(items or subscriptions that are left out because they are invalid).",
+        "--quiet",
+        "-q",
     )
     verbose: bool = option(
         False, "Show each warning and refusal, not one line for each kind.", "--verbose", "-v"

@@ -385,12 +385,13 @@ async def _show_samples(broker: Broker) -> None:
 
 
 class LogLines(io.StringIO):
-    """A stream whose lines are written to the log."""
+    """A stream whose lines are written to the log; refusals and warnings are its warnings."""
 
     def write(self, text: str, /) -> int:
         """Write lines to the log."""
         for line in filter(str.strip, text.splitlines()):
-            logging.getLogger("graphmatch.command").info(line)
+            level = logging.WARNING if line.startswith(("refused", "warning")) else logging.INFO
+            logging.getLogger("graphmatch.command").log(level, line)
         return len(text)
 
 
