@@ -171,7 +171,7 @@ def filter(
     with Session(verbosity) as session:
         bulk.check("parquet")
         settings = spark_options.settings()
-        engine = _engine(session, engine_options, subscription_options)
+        engine = session.subscribed_engine(engine_options, subscription_options)
         with _started(session, spark_options.master, settings, bulk.form) as spark:
             from graphmatch.spark.matching import matches
 
@@ -226,18 +226,6 @@ def watch(
             matching = matches(engine, triples="triples", now=engine_options.now)
             query = _query(stream, matching, spark)
             return _followed(session, query, matching, changes)
-
-
-def _engine(
-    session: Session, engine_options: EngineOptions, subscription_options: SubscriptionOptions
-) -> Engine:
-    from graphmatch.command.filter import nothing_to_match
-
-    engine = session.engine(engine_options)
-    session.take_in(engine, subscription_options)
-    if not len(engine):
-        raise nothing_to_match()
-    return engine
 
 
 @contextmanager
@@ -408,7 +396,7 @@ class EngineFiles:
 
     def engine(self) -> Engine:
         """Return a new engine of the current files."""
-        return _engine(self._session, self._engine_options, self._subscription_options)
+        return self._session.subscribed_engine(self._engine_options, self._subscription_options)
 
     def look(self, matching: matches) -> None:
         """Replace the engine of `matching` if the files have changed since the last call.

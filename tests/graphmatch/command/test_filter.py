@@ -212,10 +212,11 @@ def test_csv() -> None:
     head, row = csv.reader(text.splitlines())
     assert head == [
         *("subscription", "title", "link", "date", "publication", "guid", "source"),
-        *("solutions", "because"),
+        *("sources", "solutions", "because"),
     ]
     assert row[1].startswith("'=1+1 soup")
-    assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
+    assert row[7] == "a.nt"
+    assert json.loads(row[8].replace("\\x", "x"))[0]["t"]["type"] == "literal"
 
 
 def test_two_forms() -> None:
