@@ -52,7 +52,12 @@ def run(
             lines = [str(explanation), *(f"  {line}" for line in internals)]
             session.out.print(visible("\n".join(lines), lines=True))
         if not found:
-            raise _nothing_read(input_options, publication)
+            what, remedy = "no publication was read", "Give a file with one."
+            if publication is not None:
+                what = f"no publication has the id or link {publication}"
+                remedy = "Leave --publication out to see them all."
+            sources = (*(input_options.publications or ()), *(input_options.events or ()))
+            raise GraphMatchError(Problem(what, Place(" ".join(sources)), remedy))
         return session.status
 
 
@@ -67,13 +72,3 @@ def _publications(session: Session, input_options: InputOptions) -> Iterator[Pub
     )
     yield from session.read(input_options.publications or (), read)
     yield from session.events(input_options.events or ())
-
-
-def _nothing_read(input_options: InputOptions, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join((*(input_options.publications or ()), *(input_options.events or ()))))
-    if wanted is None:
-        what, remedy = "no publication was read", "Give a file with one."
-    else:
-        what = f"no publication has the id or link {wanted}"
-        remedy = "Leave --publication out to see them all."
-    return GraphMatchError(Problem(what, place, remedy))

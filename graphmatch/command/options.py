@@ -465,14 +465,11 @@ def end(run: Callable[[], int]) -> NoReturn:
         sys.stdout.flush()
     except GraphMatchError as error:
         status = _fail(error)
-    except BrokenPipeError:
-        status = 0
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # The final flush must not fail.
     except OSError as error:
-        status = 2
-        typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        status = 0 if isinstance(error, BrokenPipeError) else 2
+        if status:
+            typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        # The final flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         status = 130

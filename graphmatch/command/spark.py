@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -130,8 +130,7 @@ class StreamOptions(TableOptions):
         """Raise `InputError` unless there is exactly one source, and both durations are valid."""
         from semantic.errors import InputError, Place, Problem
 
-        where = Place("graphmatch spark watch")
-        what, remedy = "", "Leave one of them out."
+        where, what, remedy = "graphmatch spark watch", "", "Leave one of them out."
         if self.kafka is not None and self.folder is not None:
             what = "a folder and --kafka are given together"
         elif self.kafka is not None and not self.kafka_topic:
@@ -140,14 +139,12 @@ class StreamOptions(TableOptions):
             what, remedy = "--kafka-topic is given without --kafka", "Name the servers, too."
         elif self.kafka is None and self.folder is None:
             what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
-        problems = [Problem(what, where, remedy)] if what else []
-        remedy = "Write a number and seconds, minutes, hours, days or weeks."
         for name, given in (("--every", self.every), ("--watermark", self.watermark)):
             if _DURATION.fullmatch(given) is None:
-                problems.append(Problem(f"{given!r} is not a duration", Place(name), remedy))
-        if problems:
-            first, *others = problems
-            raise InputError(replace(first, remedy=" ".join((first.remedy, *map(str, others)))))
+                where, what = name, f"{given!r} is not a duration"
+                remedy = "Write a number and seconds, minutes, hours, days or weeks."
+        if what:
+            raise InputError(Problem(what, Place(where), remedy))
 
 
 @app.command()
@@ -380,23 +377,19 @@ def _is_lines(bulk: BulkOptions, name: str) -> bool:
 # -- watch ----------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class EngineFiles:
     """Makes an engine of the files on the command line, and a new one when they change."""
 
-    def __init__(
-        self,
-        session: Session,
-        engine_options: EngineOptions,
-        subscription_options: SubscriptionOptions,
-    ) -> None:
-        self._session = session
-        self._engine_options = engine_options
-        self._subscription_options = subscription_options
-        self._before = self._signature()
+    session: Session
+    engine_options: EngineOptions
+    subscription_options: SubscriptionOptions
+    _before: object = None
 
     def engine(self) -> Engine:
         """Return a new engine of the current files."""
-        return self._session.subscribed_engine(self._engine_options, self._subscription_options)
+        self._before = self._signature()
+        return self.session.subscribed_engine(self.engine_options, self.subscription_options)
 
     def look(self, matching: matches) -> None:
         """Replace the engine of `matching` if the files have changed since the last call.
@@ -405,27 +398,26 @@ class EngineFiles:
         """
         from semantic.errors import GraphMatchError
 
-        if (now := self._signature()) == self._before:
+        if self._signature() == self._before:
             return
-        self._before = now
         try:
             matching.replace(self.engine())
         except GraphMatchError as error:
-            self._session.report(error.problem)
-            self._session.note("the previous subscriptions and ontology stay in use")
+            self.session.report(error.problem)
+            self.session.note("the previous subscriptions and ontology stay in use")
         else:
-            self._session.note("reloaded the subscriptions and the ontology")
+            self.session.note("reloaded the subscriptions and the ontology")
 
     def _signature(self) -> list[tuple[str, int, int]]:
         """Return names, times and sizes of the files; a change of a file changes them."""
         from semantic.files import files_in
 
         found = []
-        named = list(self._subscription_options.subscriptions or ())
-        if (imports := self._engine_options.ontology_options.imports) is not None:
+        named = list(self.subscription_options.subscriptions or ())
+        if (imports := self.engine_options.ontology_options.imports) is not None:
             named.append(imports)
         files = [file for path in named for file in files_in(path, lambda _: None)]
-        for file in (*files, *(self._engine_options.files or ())):
+        for file in (*files, *(self.engine_options.files or ())):
             with suppress(OSError):  # The file is missing.
                 about = file.stat()
                 found.append((str(file), about.st_mtime_ns, about.st_size))
