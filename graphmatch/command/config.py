@@ -45,14 +45,14 @@ publications = ["feeds"]
 # allow = ["127.0.0.0/8"]
 # The file in which watch records seen items:
 state = "feeds.db"
-# The file in which filter records matches, so that it shows each once:
+# The file of shown matches, which filter does not show again:
 # seen = "seen.db"
 # Leave out older items, in filter, watch and serve:
 # since = "7d"
 # Files with topics, for all four commands:
 # ontology = ["topics.ttl"]
 
-# What to look for, in filter, explain and watch. Repeat this table for another subscription.
+# A subscription of filter, explain and watch. Repeat this table for another one.
 [[subscription]]
 id = "election"
 words = ["election"]

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -130,7 +130,8 @@ class StreamOptions(TableOptions):
         """Raise `InputError` unless there is exactly one source, and both durations are valid."""
         from semantic.errors import InputError, Place, Problem
 
-        where, what, remedy = "graphmatch spark watch", "", "Leave one of them out."
+        where = Place("graphmatch spark watch")
+        what, remedy = "", "Leave one of them out."
         if self.kafka is not None and self.folder is not None:
             what = "a folder and --kafka are given together"
         elif self.kafka is not None and not self.kafka_topic:
@@ -139,12 +140,14 @@ class StreamOptions(TableOptions):
             what, remedy = "--kafka-topic is given without --kafka", "Name the servers, too."
         elif self.kafka is None and self.folder is None:
             what, remedy = "there is nothing to watch", "Name a folder, or --kafka."
+        problems = [Problem(what, where, remedy)] if what else []
+        remedy = "Write a number and seconds, minutes, hours, days or weeks."
         for name, given in (("--every", self.every), ("--watermark", self.watermark)):
             if _DURATION.fullmatch(given) is None:
-                where, what = name, f"{given!r} is not a duration"
-                remedy = "Write a number and seconds, minutes, hours, days or weeks."
-        if what:
-            raise InputError(Problem(what, Place(where), remedy))
+                problems.append(Problem(f"{given!r} is not a duration", Place(name), remedy))
+        if problems:
+            first, *others = problems
+            raise InputError(replace(first, remedy=" ".join((first.remedy, *map(str, others)))))
 
 
 @app.command()
