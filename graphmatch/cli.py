@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -81,20 +82,23 @@ def common(
 @app.command()
 @grouped
 def init(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="File to write.")] = Path(CONFIG),
+    path: Annotated[Path, typer.Argument(help="File to write, FILE.toml.")] = Path(CONFIG),
 ) -> int:
-    """Write a configuration file that describes all options, with an example.
+    """Write a configuration file with the main options and an example of a subscription.
 
     Example: `graphmatch init`
     """
     from graphmatch.command.config import write_config
 
-    write_config(path, context)
-    text = (
-        "Put feeds into the folder `feeds` and run `graphmatch filter`. Or write addresses of feeds"
+    write_config(path)
+    config = "" if path == Path(CONFIG) else f" --config {shlex.quote(str(path))}"
+    typer.echo(
+        f"{path} is written. Put feeds into the folder {path.parent / 'feeds'}, and run\n"
+        f"    graphmatch filter{config}\n"
+        "Or write addresses of feeds into the file, and run\n"
+        f"    graphmatch watch{config}",
+        err=True,
     )
-    typer.echo(f"{path} is written. {text} into the file and run `graphmatch watch`.", err=True)
     return 0
 
 

@@ -944,7 +944,7 @@ def test_explanation_of_nothing(good: Path, wanted: Path, tmp_path: Path) -> Non
     assert outcome.problems == ["error    wnated: no subscription has this id. Is wanted meant?"]
     assert outcome.status == 2
     outcome = run("explain", "zzz", good, "-s", wanted)
-    assert outcome.problems == ["error    zzz: no subscription has this id. Check the id."]
+    assert outcome.problems == ["error    zzz: no subscription has this id. Is wanted meant?"]
     assert outcome.status == 2
     outcome = run("explain", "wanted", good, "-s", wanted, "-p", "http://e/none")
     assert outcome.problems == [

@@ -9,10 +9,9 @@ The command line overrides the file. Names of files are relative to its folder.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,31 +19,49 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
+from graphmatch.command.options import TopicOptions
 from graphmatch.subscription_files import read_tables
+from graphmatch.topics import TEXT_KEYS
 from semantic.errors import InputError, Place, Problem
 from semantic.files import unreadable
 
 if TYPE_CHECKING:
     from graphmatch.broker.models.limits import BrokerLimits
 
-COMMANDS = ("filter", "watch", "serve")
-"""The commands whose options are keys of the file."""
-_SET = {"publications": '["feeds"]', "state": '"feeds.db"'}
-"""The options that the example sets, and their values."""
+COMMANDS = ("filter", "explain", "watch", "serve")
+"""The commands that read the file."""
+_LIMITS, _SUBSCRIPTION = "[limits]", "[[subscription]]"
+_TABLES = (*(f"[{name}]" for name in COMMANDS), _LIMITS, _SUBSCRIPTION)
+_SUBSCRIPTION_KEYS = ("id", "comment", "query", "where", *TEXT_KEYS, "match")
 _EXAMPLE = """\
-# The configuration of graphmatch filter, explain, watch and serve.
-#
-# Below each description is an option, which is not set if it begins with `# `. The commands that
-# have it are in parentheses. Names of files are relative to this folder.
+# Options of graphmatch filter, explain, watch and serve; `graphmatch filter --help` lists more.
+# To set one, remove the `# ` before it. Names of files are relative to the folder of this file.
 
-{}
+# Feeds and RDF files, or folders of them, for filter and explain:
+publications = ["feeds"]
+# Addresses of feeds, or files with addresses, for watch and serve:
+# feeds = ["https://example.org/feed.xml"]
+# Private networks with feeds, such as this machine, for watch and serve:
+# allow = ["127.0.0.0/8"]
+# The file in which watch records seen items:
+state = "feeds.db"
+# The file of shown matches, which filter does not show again:
+# seen = "seen.db"
+# Leave out older items, in filter, watch and serve:
+# since = "7d"
+# Files with topics, for all four commands:
+# ontology = ["topics.ttl"]
+
+# A subscription of filter, explain and watch. Repeat this table for another one.
 [[subscription]]
 id = "election"
-comment = "Elections, but no live reports."
 words = ["election"]
 not-words = ["live"]
+# topics = ["politics or economy"]
 """
-_NOT_HERE = frozenset({"help", "config", "demo", "new_token"})
+_NOT_HERE = {"help", "config", "demo", "new_token", "publication", "subscription"}
+_NOT_HERE |= {one.name for one in fields(TopicOptions)}
+"""Parameters that are not keys. A subscription by topics and words is a ``[[subscription]]``."""
 _NAMES_FILES = frozenset({"publications", "events", "store", "feeds"})
 """File parameters that are strings on the command line: ``-`` and addresses are not files."""
 
@@ -55,23 +72,19 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     """Read a configuration file; return its values by the names of the command's parameters.
 
     Skip keys that only other commands have. If the file has ``[[subscription]]`` tables, add it to
-    the files of subscriptions. Raise `InputError` for an unknown key or an invalid value.
+    the files of subscriptions. Raise `InputError` for an unknown table or key, and for an invalid
+    limit or value of this command.
     """
-    own, name = _parameters(command), context.info_name
+    own = _parameters(command)
     found: dict[str, Any] = {}
     for table, key, value, place in _entries(path):
-        if table == "limits" or key == "subscription":
-            continue
-        if key not in own or table not in ("", name):
-            group = context.parent.command
-            others = [table] if table else COMMANDS
-            known = [k for one in others for k in _parameters(group.get_command(context, one))]
-            if key not in known:
-                tables = () if table else ("[serve]", "[limits]", "[[subscription]]")
-                raise InputError(_unknown(key, place, [*known, *tables]))
-        else:
+        if table in ("", f"[{context.info_name}]") and key in own:
             found[own[key].name] = _value(own[key], value, path.parent, context, place)
-    if "subscriptions" in own and any(key == "subscription" for _, key, *_ in _entries(path)):
+        elif key not in _keys(table, context):
+            raise InputError(_unknown(table, key, place, context))
+    read_limits(path)
+    if "subscriptions" in own and "subscription" in read_tables(path)[0]:
+        _check_name(path)
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
 
@@ -79,78 +92,100 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
 def read_limits(path: Path | None) -> BrokerLimits:
     """Return the limits in a configuration file; those that are missing are default.
 
-    Raise `InputError` for an unknown key or an invalid value.
+    Raise `InputError` for an invalid value. `read_config` has checked the keys.
     """
     from graphmatch.broker.models.limits import BrokerLimits
 
-    known = {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
-    values: dict[str, Any] = {}
-    entries = () if path is None else (entry for entry in _entries(path) if entry[0] == "limits")
-    for _, key, value, place in entries:
-        if key not in known:
-            raise InputError(_unknown(key, place, list(known)))
+    known, values = _limits(), dict[str, Any]()
+    for table, key, value, place in () if path is None else _entries(path):
+        if table != _LIMITS or key not in known:
+            continue
         if isinstance(known[key].default, int):
             parsed: object = value if type(value) is int and value > 0 else None
-            example = "1000"
+            form, example = "number above 0", "1000"
         else:
             found = re.fullmatch(r"([1-9]\d{0,5}) ?(minute|hour|day)s?", str(value))
             parsed = found and timedelta(**{f"{found[2]}s": int(found[1])})
-            example = '"12 hours"'
+            form, example = "duration", '"12 hours"'
         if parsed is None:
-            what = f"`{key}` is not a {'number above 0' if example == '1000' else 'duration'}"
+            what = f"`{key}` is not a {form}"
             raise InputError(Problem(what, place, f"Write {key} = {example}."))
         values[known[key].name] = parsed
     return BrokerLimits(**values)
 
 
-def write_config(path: Path, context: Any) -> None:
-    """Write a configuration file with an example and all options; raise `InputError` if it exists.
-
-    Parameters
-    ----------
-    context
-        The context of a command of the group.
-    """
-    group = context.parent.command
-    keys: dict[str, tuple[_Parameter, list[str]]] = {}
-    for name in COMMANDS:
-        for key, parameter in _parameters(group.get_command(context, name)).items():
-            keys.setdefault(key, (parameter, []))[1].append(name)
-    lines: list[str] = []
-    for key in sorted(keys, key=lambda key: key not in _SET):
-        parameter, names = keys[key]
-        setting = f"{key} = {_SET[key]}" if key in _SET else f"# {key} = {_form(parameter)}"
-        lines += [f"# {parameter.help} ({', '.join(names)})", setting, ""]
+def write_config(path: Path) -> None:
+    """Write an example of a configuration file; raise `InputError` if the file exists."""
+    _check_name(path)
     if path.exists():
         raise InputError(Problem("the file exists", Place(str(path)), "Name another file."))
-    path.write_text(_EXAMPLE.format("\n".join(lines)), encoding="utf-8")
+    path.write_text(_EXAMPLE, encoding="utf-8")
 
 
-def _form(parameter: _Parameter) -> str:
-    """Return the default of a parameter as TOML, or a text that shows its form."""
-    default = parameter.default
-    if isinstance(default, int) or _is_number(parameter):
-        return str(default or 1 if _is_number(parameter) else default).lower()
-    choices = "|".join(getattr(parameter.type, "choices", ()))
-    text = json.dumps(str(default or choices or parameter.metavar or "…"), ensure_ascii=False)
-    return f"[{text}]" if _is_list(parameter) else text
+def _check_name(path: Path) -> None:
+    """Raise `InputError` if subscriptions are not read from a file with this name."""
+    if path.suffix.lower() != ".toml":
+        what = "the name of a file with [[subscription]] does not end in .toml"
+        raise InputError(Problem(what, Place(str(path)), "Choose a name such as graphmatch.toml."))
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
-    """Yield the table, key, value and place of each entry of a file; the table may be empty."""
+    """Yield the table, key, value and place of each entry of a file.
+
+    Tables have their brackets, and entries above the tables have an empty one. Raise `InputError`
+    for an unknown table.
+    """
     try:
         content, _ = read_tables(path)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
     text = path.read_text(encoding="utf-8-sig").splitlines()
     for name, value in content.items():
-        begin = _line(text, name)
-        is_table = isinstance(value, dict) and name != "subscription"
-        if is_table and name not in (*COMMANDS, "limits"):
-            raise InputError(_unknown(name, Place(str(path), begin), [*COMMANDS, "limits"]))
-        for key, inner in value.items() if is_table else [(name, value)]:
-            line = _line(text, key, begin or 1)
-            yield name if is_table else "", key, inner, Place(str(path), line)
+        listed = value if isinstance(value, list) else [value]
+        line = _line(text, name)
+        if not listed or not all(isinstance(one, dict) for one in listed):
+            yield "", name, value, Place(str(path), line)
+            continue
+        table = f"[[{name}]]" if listed is value else f"[{name}]"
+        if table not in _TABLES:
+            remedy = f"Write {' or '.join(get_close_matches(table, _TABLES, 1) or _TABLES)}."
+            raise InputError(Problem(f"there is no table {table}", Place(str(path), line), remedy))
+        for entries in listed:
+            for key, inner in entries.items():
+                yield table, key, inner, Place(str(path), _line(text, key, line or 1))
+            line = _line(text, name, (line or 0) + 1)
+
+
+def _limits() -> dict[str, Field[Any]]:
+    from graphmatch.broker.models.limits import BrokerLimits
+
+    return {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
+
+
+def _keys(table: str, context: Any) -> Iterator[str]:
+    """Yield the keys of a table, or those above the tables."""
+    if table == _SUBSCRIPTION:
+        yield from _SUBSCRIPTION_KEYS
+    elif table == _LIMITS:
+        yield from _limits()
+    for name in COMMANDS:
+        if table in ("", f"[{name}]"):
+            yield from _parameters(context.parent.command.get_command(context, name))
+
+
+def _unknown(table: str, key: str, place: Place, context: Any) -> Problem:
+    """Return the problem of an unknown key; it names the table to which the key belongs."""
+    own = sorted({*_keys(table, context)})
+    tables = {k: one for one in (_LIMITS, _SUBSCRIPTION, "") for k in _keys(one, context)}
+    tables |= dict.fromkeys((*own, *_TABLES), table)
+    near = [key] if key in tables else get_close_matches(key, tables, 1)
+    remedy = f"There are {', '.join(own)}."
+    if near:
+        remedy = "" if near == [key] else f"Is `{near[0]}` meant? "
+        if (home := tables[near[0]]) != table:
+            remedy += f"It belongs {f'below {home}' if home else 'above the first table'}."
+    what = f"there is no key `{key}`{f' in {table}' if table else ''}"
+    return Problem(what, place, remedy.rstrip())
 
 
 def _parameters(command: Any) -> dict[str, _Parameter]:
@@ -166,45 +201,26 @@ def _key(parameter: _Parameter) -> str:
 def _line(text: Sequence[str], key: str, begin: int = 1) -> int | None:
     """Return the number of the first line with a key or a table, not before `begin`."""
     written = re.compile(rf"""\s*(\[+\s*)?["']?{re.escape(key)}["']?\s*[=.\]]""")
-    lines = enumerate(text[begin - 1 :], begin)
-    return next((number for number, line in lines if written.match(line)), None)
-
-
-def _unknown(key: str, place: Place, known: Sequence[str]) -> Problem:
-    near = get_close_matches(key, known, 1)
-    remedy = f"Is `{near[0]}` meant?" if near else f"There are {', '.join(sorted({*known}))}."
-    return Problem(f"there is no key `{key}`", place, remedy)
-
-
-def _is_list(parameter: _Parameter) -> bool:
-    return getattr(parameter, "multiple", False) or parameter.nargs == -1
-
-
-def _is_number(parameter: _Parameter) -> bool:
-    return bool(parameter.type.name.startswith(("int", "float")))
+    numbers = range(begin, len(text) + 1)
+    return next((number for number in numbers if written.match(text[number - 1])), None)
 
 
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
     """Return a value as the strings of the command line; raise `InputError` if it is invalid.
 
-    A flag stays true or false. File names are resolved against `folder`.
+    File names are resolved against `folder`.
     """
-    key = _key(parameter)
+    key, several = _key(parameter), getattr(parameter, "multiple", False) or parameter.nargs == -1
+    types: set[type] = {str, date, datetime}
+    form, example = ("a list of strings", '["…"]') if several else ("a string", '"…"')
     if getattr(parameter, "is_flag", False):
-        if not isinstance(value, bool):
-            what, remedy = f"`{key}` is neither true nor false", "Write true or false."
-            raise InputError(Problem(what, place, remedy))
-        return value
-    several, is_number = _is_list(parameter), _is_number(parameter)
+        types, form, example = {bool}, "true or false", "true"
+    elif parameter.type.name.startswith(("int", "float")):
+        types, form, example = {int, float}, "a number", "1"
     listed = value if several and isinstance(value, list) else [value]
-    fitting = (int, float) if is_number else (str, date)
-    if not all(isinstance(one, fitting) and not isinstance(one, bool) for one in listed):
-        kind = "number" if is_number else "list of strings" if several else "string"
-        example = "1" if is_number else '["…"]' if several else '"…"'
-        remedy = f"Write {key} = {example}."
-        what = f"`{key}` is not a {kind}"
-        raise InputError(Problem(what, place, remedy))
-    texts = [one.isoformat() if isinstance(one, date | datetime) else str(one) for one in listed]
+    if not types.issuperset(map(type, listed)):
+        raise InputError(Problem(f"`{key}` is not {form}", place, f"Write {key} = {example}."))
+    texts = [one.isoformat() if isinstance(one, date) else str(one) for one in listed]
     if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):
         texts = [text if text == "-" or "://" in text else str(folder / text) for text in texts]
     if any("\0" in text for text in texts):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
 
-from graphmatch.command.filter import check, nothing_to_match
+from graphmatch.command.filter import check
 from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.console import reader_language
@@ -32,13 +32,13 @@ def run(
     `publication` is the id or link of the publications to explain; ``None`` means each.
     """
     with Session(verbosity) as session:
-        engine = session.engine(engine_options)
         check(input_options)
-        session.take_in(engine, subscription_options)
-        if not len(engine):
-            raise nothing_to_match()
+        engine = session.subscribed_engine(engine_options, subscription_options)
         if subscription not in engine:
-            raise _unknown(subscription, [known.id for known in engine.subscriptions])
+            known = [one.id for one in engine.subscriptions]
+            near = get_close_matches(subscription, known, 1) or known[:5]
+            what, remedy = "no subscription has this id", f"Is {' or '.join(near)} meant?"
+            raise GraphMatchError(Problem(what, Place(subscription), remedy))
         found = False
         for each in _publications(session, input_options):
             if publication not in (None, each.id, each.link):
@@ -50,7 +50,12 @@ def run(
                 continue
             session.out.print(visible(str(explanation), lines=True))
         if not found:
-            raise _nothing_read(input_options, publication)
+            what, remedy = "no publication was read", "Give a file with one."
+            if publication is not None:
+                what = f"no publication has the id or link {publication}"
+                remedy = "Leave --publication out to see them all."
+            sources = (*(input_options.publications or ()), *(input_options.events or ()))
+            raise GraphMatchError(Problem(what, Place(" ".join(sources)), remedy))
         return session.status
 
 
@@ -65,20 +70,3 @@ def _publications(session: Session, input_options: InputOptions) -> Iterator[Pub
     )
     yield from session.read(input_options.publications or (), read)
     yield from session.events(input_options.events or ())
-
-
-def _unknown(id: str, known: Iterable[str]) -> GraphMatchError:
-    remedy = "Check the id."
-    if near := get_close_matches(id, known, 1):
-        remedy = f"Is {near[0]} meant?"
-    return GraphMatchError(Problem("no subscription has this id", Place(id), remedy))
-
-
-def _nothing_read(input_options: InputOptions, wanted: str | None) -> GraphMatchError:
-    place = Place(" ".join((*(input_options.publications or ()), *(input_options.events or ()))))
-    if wanted is None:
-        what, remedy = "no publication was read", "Give a file with one."
-    else:
-        what = f"no publication has the id or link {wanted}"
-        remedy = "Leave --publication out to see them all."
-    return GraphMatchError(Problem(what, place, remedy))

@@ -80,10 +80,7 @@ def run(
         ]
         _refuse_inputs("--seen", result_options.seen, inputs)
         _refuse_inputs("--output", result_options.output, [*inputs, result_options.seen])
-        engine = session.engine(engine_options)
-        session.take_in(engine, subscription_options)
-        if not len(engine):
-            raise nothing_to_match()
+        engine = session.subscribed_engine(engine_options, subscription_options)
         _note_topics(session, engine, engine_options)
         started = time.perf_counter()
         now = engine_options.now or utc_now()
@@ -111,13 +108,6 @@ def check(input_options: InputOptions) -> None:
         what, remedy = "there is nothing to read", "Name feeds and RDF files, or --events."
         raise InputError(Problem(what, Place("PUBLICATIONS"), remedy))
     input_options.check()
-
-
-def nothing_to_match() -> InputError:
-    """Return the error of a run without subscriptions."""
-    what = "there is no subscription to match"
-    remedy = "Give some with --subscriptions, or --topic and --word."
-    return InputError(Problem(what, Place("--subscriptions"), remedy))
 
 
 def _form(result_options: ResultOptions) -> str:

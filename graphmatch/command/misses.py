@@ -95,12 +95,9 @@ class NearMisses:
             yield styled(f"      {shorten(described(publication).title or publication.id, TITLE)}")
             if condition.excludes:
                 with suppress(GraphMatchError):
-                    explanation = self._engine.explain(id, publication, language)
-                    yield from (
-                        styled("        ", (f"but {shorten(near.why, TITLE)}", "dim"))
-                        for near in explanation.nearest[:1]
-                        if near.why
-                    )
+                    nearest = self._engine.explain(id, publication, language).nearest
+                    if nearest and nearest[0].why:
+                        yield styled("        ", (f"but {shorten(nearest[0].why, TITLE)}", "dim"))
         if count > MAX_ITEMS:
             yield styled(f"      … and {count - MAX_ITEMS:,} more")
 

@@ -42,7 +42,8 @@ def run(
     json: bool,
 ) -> int:
     """Load an ontology; print its trees, one term or search results; return the exit status."""
-    with Session(verbosity) as session:
+    problems: list[Problem] = []
+    with Session(verbosity, problems=problems) as session:
         if view_options.search is not None and view_options.term is not None:
             what = "--search and --term are given together"
             raise InputError(Problem(what, Place("--term"), "Leave one of them out."))
@@ -56,7 +57,7 @@ def run(
         elif view_options.term is not None:
             rows, lines = _term(view, view_options.term)
         else:
-            rows, lines = _trees(view, view_options.depth, session.problems)
+            rows, lines = _trees(view, view_options.depth, problems)
         if json:
             for row in rows:
                 session.out.write_json(row)

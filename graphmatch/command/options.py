@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NoReturn, Self, get_type_hints
 
@@ -61,10 +61,6 @@ def argument(default: Any, help: str) -> Any:
 
 
 OntologyFiles = Annotated[list[Path], typer.Argument(help=f"{_FILES}; together one ontology.")]
-Subscriptions = Annotated[
-    list[Path],
-    typer.Option("--subscriptions", "-s", help=".rq and .jsonl files, or folders; repeatable."),
-]
 Json = Annotated[bool, typer.Option("--json", rich_help_panel="Output", help="Write JSON Lines.")]
 Config = Annotated[
     Path | None,
@@ -96,24 +92,13 @@ def parse_time(text: str, other: str = "") -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def networks(texts: Sequence[str] | None) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of `--allow`; raise `InputError` for an invalid one.
-
-    Examples
-    --------
-    >>> networks(["127.0.0.0/8"])
-    [IPv4Network('127.0.0.0/8')]
-    """
-    from semantic.errors import InputError, Place, Problem
-
-    found = []
-    for text in texts or ():
-        try:
-            found.append(ip_network(text))
-        except ValueError as error:
-            problem = Problem(f"{text!r} is not a network", Place("--allow"), "Write 10.0.0.0/8.")
-            raise InputError(problem) from error
-    return found
+def parse_network(text: str) -> str:
+    """Return a text that is a network; otherwise raise `typer.BadParameter`."""
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a network such as 10.0.0.0/8.") from error
+    return text
 
 
 def require(command: str, extra: str) -> None:
@@ -165,7 +150,10 @@ class FeedOptions:
         None, "Leave out older items of feeds.", parser=Since.parse, metavar="DATE|30m|24h|7d|2w"
     )
     allow: list[str] | None = option(
-        None, "Private network to connect to, such as 127.0.0.0/8; repeatable.", metavar="NETWORK"
+        None,
+        "Private network to connect to, such as 127.0.0.0/8; repeatable.",
+        parser=parse_network,
+        metavar="NETWORK",
     )
 
     def listed(self, on_problem: OnProblem) -> list[Feed]:
@@ -246,7 +234,11 @@ class Verbosity:
 
     panel: ClassVar = "Output"
     quiet: bool = option(
-        False, "Show no warnings and no counts; refusals are still listed.", "--quiet", "-q"
+        False,
+        "Hide warnings, counts and progress. Errors are still shown, and which items and "
+        "subscriptions were refused, because they are invalid.",
+        "--quiet",
+        "-q",
     )
     verbose: bool = option(
         False, "Show each warning and refusal, not one line for each kind.", "--verbose", "-v"
@@ -473,14 +465,11 @@ def end(run: Callable[[], int]) -> NoReturn:
         sys.stdout.flush()
     except GraphMatchError as error:
         status = _fail(error)
-    except BrokenPipeError:
-        status = 0
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # The final flush must not fail.
     except OSError as error:
-        status = 2
-        typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        status = 0 if isinstance(error, BrokenPipeError) else 2
+        if status:
+            typer.echo(f"error    the output cannot be written: {error.strerror}", err=True)
+        # The final flush must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         status = 130

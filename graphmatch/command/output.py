@@ -168,10 +168,11 @@ class CsvWriter(Writer):
     def write_row(self, row: Mapping[str, Any]) -> None:
         """Write one match, and before the first the column names."""
         if self._is_empty:
-            self._write((*_COLUMNS, "solutions", "because"))
+            self._write((*_COLUMNS, "sources", "solutions", "because"))
         self._is_empty = False
         cells = [str(row[name] or "") for name in _COLUMNS]
-        self._write((*cells, to_json(row["solutions"]), "; ".join(row["because"])))
+        cells += ["; ".join(row["sources"]), to_json(row["solutions"]), "; ".join(row["because"])]
+        self._write(cells)
 
     def _write(self, cells: Sequence[str]) -> None:
         line = io.StringIO()

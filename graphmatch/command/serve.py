@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import typer
 
@@ -33,12 +33,13 @@ from graphmatch.command.options import (
     FeedOptions,
     Verbosity,
     grouped,
-    networks,
     option,
     require,
 )
+from graphmatch.command.session import Session
 from graphmatch.console import CommandConsole
 from graphmatch.subscription_files import read_tables
+from semantic.errors import InputError, Place, Problem, Severity
 
 if TYPE_CHECKING:
     from graphmatch.broker.app.assembly import Parts
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from graphmatch.broker.outbox.email_sender import SmtpServer
     from graphmatch.broker.service.broker import Broker
     from graphmatch.broker.service.match_worker import MatchWorker
-    from graphmatch.command.session import Session
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -116,14 +116,11 @@ class ServeOptions(FeedOptions):
             if not all(one.partition(":")):
                 what = f"{one!r} names no scope of a token"
                 raise _wrong(what, "--new-token", "Write OWNER:SCOPE,…")
-        networks(self.allow)
 
     def mail(self) -> SmtpServer | None:
         """Return the server that sends email, if any; raise `InputError` if it is invalid."""
         if self.smtp is None:
             return None
-        from urllib.parse import parse_qs, unquote, urlsplit
-
         from graphmatch.broker.outbox.email_sender import SmtpServer
 
         remedy = "Write smtp://user@host:587?from=news@example.org; smtps: for TLS from the start."
@@ -158,9 +155,6 @@ def serve(
 
     Example: `graphmatch serve -o ontologies/news.ttl --store broker.db`
     """
-    from graphmatch.command.session import Session
-    from semantic.errors import Place, Problem, Severity
-
     with Session(verbosity) as session:
         serve_options.check()
         limits = read_limits(config)
@@ -264,8 +258,6 @@ def _match_worker(
 
 
 def _wrong(what: str, where: str, remedy: str) -> Exception:
-    from semantic.errors import InputError, Place, Problem
-
     return InputError(Problem(what, Place(where), remedy))
 
 
@@ -385,12 +377,13 @@ async def _show_samples(broker: Broker) -> None:
 
 
 class LogLines(io.StringIO):
-    """A stream whose lines are written to the log."""
+    """A stream whose lines are written to the log; refusals and warnings are its warnings."""
 
     def write(self, text: str, /) -> int:
         """Write lines to the log."""
         for line in filter(str.strip, text.splitlines()):
-            logging.getLogger("graphmatch.command").info(line)
+            level = logging.WARNING if line.startswith(("refused", "warning")) else logging.INFO
+            logging.getLogger("graphmatch.command").log(level, line)
         return len(text)
 
 

@@ -32,7 +32,7 @@ from graphmatch.subscription_files import subscribe_files, subscribe_topics
 from graphmatch.topics import Topics
 from semantic.annotation.annotate import Annotator
 from semantic.clock import utc_now
-from semantic.errors import OntologyError, Place, Problem, Severity, plural
+from semantic.errors import InputError, OntologyError, Place, Problem, Severity, plural
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.ontology import Ontology
 from semantic.ontology.synonyms import SynonymOptions
@@ -62,8 +62,11 @@ class Session:
     verbosity: Verbosity = field(default_factory=lambda: Verbosity(verbose=True))
     out: CommandConsole = field(default_factory=CommandConsole)
     err: CommandConsole = field(default_factory=lambda: CommandConsole(stderr=True))
-    problems: list[Problem] = field(default_factory=list)
-    _warned: dict[str, list[Problem]] = field(default_factory=dict)
+    refused: int = 0
+    """The number of reported refusals."""
+    problems: list[Problem] | None = None
+    """Reported problems are added to it, if it is a list."""
+    _warned: dict[str, tuple[Problem, int]] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -80,19 +83,22 @@ class Session:
             self.show_warnings()
 
     def report(self, problem: Problem) -> None:
-        """Store a problem; print a refusal at once, and other problems at once if verbose.
+        """Count and print a refusal at once; print another problem at once if verbose.
 
         Unless verbose, print at most `LISTED` refusals per source.
         """
-        self.problems.append(problem)
+        if self.problems is not None:
+            self.problems.append(problem)
         if problem.severity is Severity.REFUSED:
+            self.refused += 1
             self._refused[problem.where.source] += 1
             if self.verbosity.verbose or self._refused[problem.where.source] <= LISTED:
                 self.err.print(styled(("refused", "red"), f"  {problem}"))
         elif self.verbosity.verbose and not self.verbosity.quiet:
             self.err.print(styled(("warning", "yellow"), f"  {problem}"))
         elif not self.verbosity.quiet:
-            self._warned.setdefault(kind_of(problem), []).append(problem)
+            first, number = self._warned.get(kind_of(problem), (problem, 0))
+            self._warned[kind_of(problem)] = first, number + 1
 
     def show_warnings(self) -> None:
         """Print the numbers of unlisted refusals, and the new warnings; forget both.
@@ -105,10 +111,10 @@ class Session:
                 self.err.print(styled(("refused", "red"), more))
         self._refused.clear()
         several = False
-        for problems in self._warned.values():
-            count = "" if len(problems) == 1 else f"{len(problems):,} times, first: "
-            several = several or len(problems) > 1
-            self.err.print(styled(("warning", "yellow"), f"  {count}{problems[0]}"))
+        for first, number in self._warned.values():
+            several = several or number > 1
+            times = f"{number:,} times, first: " if number > 1 else ""
+            self.err.print(styled(("warning", "yellow"), f"  {times}{first}"))
         self._warned.clear()
         if several:
             self.note("--verbose lists each warning")
@@ -117,11 +123,6 @@ class Session:
         """Print a text that is neither a result nor a problem, unless quiet."""
         if not self.verbosity.quiet:
             self.err.print(styled(text))
-
-    @property
-    def refused(self) -> int:
-        """The number of stored problems that are refusals."""
-        return sum(problem.severity is Severity.REFUSED for problem in self.problems)
 
     @property
     def status(self) -> int:
@@ -161,7 +162,8 @@ class Session:
             return Engine.open(
                 saved, clock=clock, on_problem=self.report, operators=operators, limits=limits
             )
-        with _uncollected():
+        gc.disable()  # Otherwise it scans the terms again and again, for a fifth of the time.
+        try:
             ontology = self.ontology(engine_options.files or (), engine_options.ontology_options)
             if unused := ontology.unused_axioms(engine_options.entailment):
                 self.note(f"note     {unused}")
@@ -177,6 +179,20 @@ class Session:
                 operators=operators,
                 limits=limits or DEFAULT_LIMITS,
             )
+        finally:
+            gc.enable()
+
+    def subscribed_engine(
+        self, engine_options: EngineOptions, subscription_options: SubscriptionOptions
+    ) -> Engine:
+        """Return an engine with subscriptions; raise `InputError` if there are none."""
+        engine = self.engine(engine_options)
+        self.take_in(engine, subscription_options)
+        if not len(engine):
+            what = "there is no subscription to match"
+            remedy = "Give some with --subscriptions, or --topic and --word."
+            raise InputError(Problem(what, Place("--subscriptions"), remedy))
+        return engine
 
     def subscribe(self, engine: Engine, paths: Iterable[Path]) -> None:
         """Add the subscriptions of files and folders; report refused ones."""
@@ -261,18 +277,3 @@ def kind_of(problem: Problem) -> str:
     'the link … of item … is no IRI'
     """
     return _VARIES.sub("…", problem.what)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable the garbage collector in the block, because an ontology stays until the end.
-
-    Otherwise it would scan the terms of a large one repeatedly, for a fifth of the time.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -171,7 +171,7 @@ def filter(
     with Session(verbosity) as session:
         bulk.check("parquet")
         settings = spark_options.settings()
-        engine = _engine(session, engine_options, subscription_options)
+        engine = session.subscribed_engine(engine_options, subscription_options)
         with _started(session, spark_options.master, settings, bulk.form) as spark:
             from graphmatch.spark.matching import matches
 
@@ -226,18 +226,6 @@ def watch(
             matching = matches(engine, triples="triples", now=engine_options.now)
             query = _query(stream, matching, spark)
             return _followed(session, query, matching, changes)
-
-
-def _engine(
-    session: Session, engine_options: EngineOptions, subscription_options: SubscriptionOptions
-) -> Engine:
-    from graphmatch.command.filter import nothing_to_match
-
-    engine = session.engine(engine_options)
-    session.take_in(engine, subscription_options)
-    if not len(engine):
-        raise nothing_to_match()
-    return engine
 
 
 @contextmanager
@@ -392,23 +380,19 @@ def _is_lines(bulk: BulkOptions, name: str) -> bool:
 # -- watch ----------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class EngineFiles:
     """Makes an engine of the files on the command line, and a new one when they change."""
 
-    def __init__(
-        self,
-        session: Session,
-        engine_options: EngineOptions,
-        subscription_options: SubscriptionOptions,
-    ) -> None:
-        self._session = session
-        self._engine_options = engine_options
-        self._subscription_options = subscription_options
-        self._before = self._signature()
+    session: Session
+    engine_options: EngineOptions
+    subscription_options: SubscriptionOptions
+    _before: object = None
 
     def engine(self) -> Engine:
         """Return a new engine of the current files."""
-        return _engine(self._session, self._engine_options, self._subscription_options)
+        self._before = self._signature()
+        return self.session.subscribed_engine(self.engine_options, self.subscription_options)
 
     def look(self, matching: matches) -> None:
         """Replace the engine of `matching` if the files have changed since the last call.
@@ -417,27 +401,26 @@ class EngineFiles:
         """
         from semantic.errors import GraphMatchError
 
-        if (now := self._signature()) == self._before:
+        if self._signature() == self._before:
             return
-        self._before = now
         try:
             matching.replace(self.engine())
         except GraphMatchError as error:
-            self._session.report(error.problem)
-            self._session.note("the previous subscriptions and ontology stay in use")
+            self.session.report(error.problem)
+            self.session.note("the previous subscriptions and ontology stay in use")
         else:
-            self._session.note("reloaded the subscriptions and the ontology")
+            self.session.note("reloaded the subscriptions and the ontology")
 
     def _signature(self) -> list[tuple[str, int, int]]:
         """Return names, times and sizes of the files; a change of a file changes them."""
         from semantic.files import files_in
 
         found = []
-        named = list(self._subscription_options.subscriptions or ())
-        if (imports := self._engine_options.ontology_options.imports) is not None:
+        named = list(self.subscription_options.subscriptions or ())
+        if (imports := self.engine_options.ontology_options.imports) is not None:
             named.append(imports)
         files = [file for path in named for file in files_in(path, lambda _: None)]
-        for file in (*files, *(self._engine_options.files or ())):
+        for file in (*files, *(self.engine_options.files or ())):
             with suppress(OSError):  # The file is missing.
                 about = file.stat()
                 found.append((str(file), about.st_mtime_ns, about.st_size))

@@ -21,7 +21,6 @@ from graphmatch.command.options import (
     SubscriptionOptions,
     Verbosity,
     grouped,
-    networks,
     option,
     require,
 )
@@ -68,14 +67,13 @@ def watch(
     Example: `graphmatch watch --feeds feeds.opml -o ontologies/news.ttl -s data/subscriptions
     --state feeds.db`
     """
-    from graphmatch.command.filter import Alerts, nothing_to_match
+    from graphmatch.command.filter import Alerts
     from graphmatch.command.output import writer
     from graphmatch.command.seen import Seen
-    from graphmatch.command.session import DONE, REFUSED, Session
+    from graphmatch.command.session import Session
     from semantic.clock import utc_now
     from semantic.errors import InputError, Place, Problem
 
-    networks(watch_options.allow)
     require("graphmatch watch", "broker")
     from graphmatch.broker.feeds.feed_store import SqliteFeedStore
 
@@ -84,17 +82,14 @@ def watch(
         if not listed:
             what, remedy = "there is no feed to fetch", "Name addresses, or OPML files."
             raise InputError(Problem(what, Place("--feeds"), remedy))
-        engine = session.engine(engine_options)
-        session.take_in(engine, subscription_options)
-        if not len(engine):
-            raise nothing_to_match()
+        engine = session.subscribed_engine(engine_options, subscription_options)
         session.show_warnings()
         made = writer(watch_options.form, session.out, engine)
         with SqliteFeedStore(watch_options.state, cutoff=watch_options.since) as store:
             seen = Seen(store.connection, watch_options.state, utc_now)
             watch = _Watch(session, engine, Alerts(engine, made, seen=seen), watch_options)
             asyncio.run(watch.run(listed, store))
-        return REFUSED if watch.refused else DONE
+        return session.status
 
 
 @dataclass(slots=True)
@@ -105,7 +100,6 @@ class _Watch:
     engine: Engine
     alerts: Alerts
     watch_options: WatchOptions
-    refused: int = 0
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     held: int = 0
     """The number of fetched feeds whose alerts are not written yet."""
@@ -123,7 +117,7 @@ class _Watch:
 
         subscriptions = plural(len(self.engine), "subscription")
         options, tally = self.watch_options, self.alerts.tally
-        async with HttpClient(networks(options.allow), total_seconds=REQUEST_SECONDS) as client:
+        async with HttpClient(options.allow or (), total_seconds=REQUEST_SECONDS) as client:
             self.poller = poller = Poller(client, store, self.take)
             await poller.start(listed)
             for url, title in listed.items():
@@ -135,11 +129,10 @@ class _Watch:
                 for number in (signal.SIGINT, signal.SIGTERM):  # not on Windows or in a thread
                     asyncio.get_running_loop().add_signal_handler(number, self.stop.set)
             await poller.run(self.stop, once=options.once)
-        self.refused += self.session.refused
         self.session.note(
             f"{plural(tally.publications, 'new item')}, {subscriptions}: "
             f"{plural(tally.matches, 'match', 'matches')} in {plural(tally.matched, 'item')}, "
-            f"{self.refused} refused"
+            f"{self.session.refused} refused"
         )
 
     async def take(self, feed: Feed, items: Items, problems: Sequence[Problem]) -> None:
@@ -153,8 +146,6 @@ class _Watch:
         for item in items:
             self.alerts.add(await asyncio.to_thread(self.engine.match, item.publication))
         self.session.show_warnings()
-        self.refused += self.session.refused
-        self.session.problems.clear()  # A run may take months.
         self.held += 1
         self.writing = self.writing or asyncio.create_task(self._write())
         await asyncio.shield(self.writing)

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from typer.testing import CliRunner
 import graphmatch
 from graphmatch.cli import app
 from graphmatch.command import filter as filter_command
-from graphmatch.command.config import COMMANDS
+from graphmatch.command.config import COMMANDS, read_config
 from graphmatch.command.filter import is_older
 from graphmatch.command.misses import NearMisses
 from graphmatch.command.output import Alert, term_as_json
@@ -58,7 +59,7 @@ def entry(number: int, **said: str) -> str:
 
 
 def feed(path: Path, *entries: str) -> Path:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     site = "<title>Food</title><link>https://e.org/</link>"
     path.write_text(f'<rss version="2.0"><channel>{site}{"".join(entries)}</channel></rss>')
     return path
@@ -211,10 +212,11 @@ def test_csv() -> None:
     head, row = csv.reader(text.splitlines())
     assert head == [
         *("subscription", "title", "link", "date", "publication", "guid", "source"),
-        *("solutions", "because"),
+        *("sources", "solutions", "because"),
     ]
     assert row[1].startswith("'=1+1 soup")
-    assert json.loads(row[7].replace("\\x", "x"))[0]["t"]["type"] == "literal"
+    assert row[7] == "a.nt"
+    assert json.loads(row[8].replace("\\x", "x"))[0]["t"]["type"] == "literal"
 
 
 def test_two_forms() -> None:
@@ -629,11 +631,29 @@ def test_a_configuration() -> None:
         ("seen : 1", ":1:6: not TOML: "),
         ("zzz = 1\nseen = 'x'", ":1: there is no key `zzz`. There are "),
         ("\npublication = ['x']", ":2: there is no key `publication`. Is `publications` meant?"),
-        ("[[subscriptions]]\nid = 'a'", ":1: `subscriptions` is not a list of strings."),
-        ("quiet = 1", ":1: `quiet` is neither true nor false. Write true or false."),
+        ("[[subscriptions]]\nid = 'a'", ":1: there is no table [[subscriptions]]. Write [[subsc"),
+        (
+            "[subscription]\nid = 'a'",
+            ":1: there is no table [subscription]. Write [[subscription]].",
+        ),
+        (
+            "[[subscription]]\nid = 'a'\n[[subscription]]\nid = 'b'\npublications = ['x']",
+            ":5: there is no key `publications` in [[subscription]]. It belongs above",
+        ),
+        (
+            "[watch]\npublications = ['x']",
+            ":2: there is no key `publications` in [watch]. It belongs above the first table.",
+        ),
+        ("words = ['x']", ":1: there is no key `words`. It belongs below [[subscription]]."),
+        ("word = ['x']", ":1: there is no key `word`. Is `words` meant? It belongs below [[subsc"),
+        ("[serve]\nprot = 1", ":2: there is no key `prot` in [serve]. Is `port` meant?"),
+        ("[serve]\nsolutions = 1", ":2: there is no key `solutions` in [serve]. It belongs below"),
+        ("[limits]\nsolution = 1", ":2: there is no key `solution` in [limits]. Is `solutions` m"),
+        ("[limits]\nsolutions = 'x'", ":2: `solutions` is not a number above 0. Write solutions"),
+        ("quiet = 1", ":1: `quiet` is not true or false. Write quiet = true."),
         ("seen = true", ":1: `seen` is not a string."),
         ("seen = ['a']", ":1: `seen` is not a string."),
-        ("word = 5", ":1: `word` is not a list of strings."),
+        ("events = 5", ":1: `events` is not a list of strings."),
         ('output = "a\\u0000b"', ":1: `output` has a NUL character. Leave it out."),
         (f"word = {'9' * 5000}", ": not TOML: Exceeds the limit"),
         (f"{'a.' * 5000}a = 1", ":1:1: not TOML: a key of more than 100 parts"),
@@ -653,33 +673,49 @@ def test_keys_of_other_commands_are_skipped() -> None:
     feed(Path("a.rss"), entry(1))
     Path("graphmatch.toml").write_text(
         "publications = ['a.rss']\nfeeds = ['https://e.org/']\nallow = ['10.0.0.0/8']\n"
-        "word = ['soup']\nas = 'csv'\nport = 1\nstate = 'x'\n[serve]\nsmtp = 'x'\nquiet = true\n"
-        "[filter]\nas = 'text'\n[limits]\nsolutions = 5\n"
+        "as = 'csv'\nport = 1\nstate = 'x'\n[serve]\nsmtp = 'x'\nquiet = true\n"
+        "[filter]\nas = 'text'\n[limits]\nsolutions = 5\n[[subscription]]\nid = 'a'\n"
+        "words = 'soup'\n"
     )
     result = run("filter")
     assert result.stdout.startswith("Soup 1\n")
     assert "1 match" in result.stderr
 
 
-def test_init_writes_an_example_that_describes_all_options() -> None:
+def test_each_commented_line_of_init_is_valid_in_each_command() -> None:
     feed(Path("feeds/a.rss"), entry(1, title="The election"), entry(2, title="Live: the election"))
-    result = run("init")
-    assert result.stdout == ""
-    assert result.stderr.startswith("graphmatch.toml is written. Put feeds into the folder `feeds`")
-    assert run("filter").stdout.startswith("The election\n")
+    Path("topics.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
+    run("init")
     text = Path("graphmatch.toml").read_text()
     group: Any = typer.main.get_command(app)
-    for name in COMMANDS:
-        for parameter in group.get_command(None, name).params:
-            key = parameter.opts[0].removeprefix("--")
-            is_left_out = parameter.name in {"config", "help", "demo", "new_token"}
-            found = re.findall(rf"(?m)^# .+ \(.*{name}.*\)\n(?:# )?{key} = ", text)
-            assert len(found) == (not is_left_out), parameter.name
-    Path("all.toml").write_text(re.sub(r"(?m)^# ([a-z-]+ = (true|false|\d+))$", r"\1", text))
-    assert run("filter", "--config", "all.toml").stdout.startswith("The election\n")
-    said = run("init", status=2).stderr
-    assert said == "error    graphmatch.toml: the file exists. Name another file.\n"
-    assert Path("graphmatch.toml").read_text() == text
+    parent = typer.Context(group)
+    lines = re.findall(r"(?m)^# [a-z-]+ = .+$", text)
+    assert len(lines) > 5
+    for line in ("", *lines):
+        Path("graphmatch.toml").write_text(text.replace(line, line.removeprefix("# ")))
+        run("explain", "election")
+        assert line.startswith("# topics") or run("filter").stdout.startswith("The election\n")
+        for name in COMMANDS:
+            command = group.get_command(None, name)
+            context = typer.Context(command, parent, info_name=name)
+            read_config(Path("graphmatch.toml"), command, context)
+
+
+@pytest.mark.parametrize("name", ["graphmatch.toml", "a b/c.toml", "-x.toml"])
+def test_init_names_a_command_that_reads_the_file(name: str) -> None:
+    feed(Path(name).parent / "feeds/a.rss", entry(1, title="The election"))
+    result = run("init", "--", name)
+    assert result.stdout == ""
+    (command,) = re.findall("(?m)^ +graphmatch (filter.*)$", result.stderr)
+    assert run(*shlex.split(command)).stdout.startswith("The election\n")
+    said = run("init", "--", name, status=2).stderr
+    assert said == f"error    {name}: the file exists. Name another file.\n"
+
+
+def test_a_configuration_with_subscriptions_is_toml() -> None:
+    assert "Choose a name such as graphmatch.toml" in run("init", "x.txt", status=2).stderr
+    Path("x.txt").write_text(CONFIG)
+    assert "does not end in .toml" in run("filter", "--config", "x.txt", status=2).stderr
 
 
 def test_an_item_is_explained_by_its_link() -> None:

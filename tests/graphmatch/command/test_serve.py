@@ -24,8 +24,11 @@ from graphmatch.broker.client import BrokerError, Client
 from graphmatch.broker.metrics import json_logging
 from graphmatch.cli import app
 from graphmatch.command.config import read_limits
-from graphmatch.command.serve import ServeOptions
-from semantic.errors import InputError, pip_install
+from graphmatch.command.options import Verbosity
+from graphmatch.command.serve import LogLines, ServeOptions
+from graphmatch.command.session import Session
+from graphmatch.console import CommandConsole
+from semantic.errors import InputError, Place, Problem, pip_install
 from tests.waiting import wait
 
 ROOT = Path(__file__).parents[3]
@@ -167,19 +170,19 @@ def refused(tmp_path: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[serve]\n\nprot = 1", "FILE:3: there is no key `prot`. Is `port` meant?"),
+        ("[serve]\n\nprot = 1", "FILE:3: there is no key `prot` in [serve]. Is `port` meant?"),
         ("[serve]\nurl = 1\n[limits]\nurl = 'x'", "FILE:2: `url` is not a string"),
         ("kafka = 'a'\nurls = 'x'", "FILE:2: there is no key `urls`. Is `url` meant?"),
-        ("[filter]\nseen = 'a'\nport = 1", "FILE:3: there is no key `port`."),
-        ("[serve]\nnew-token = ['a:admin']", "FILE:2: there is no key `new-token`"),
-        ("[server]\nport = 1", "FILE:1: there is no key `server`. Is `serve` meant?"),
+        ("[filter]\nseen = 'a'\nport = 1", "FILE:3: there is no key `port` in [filter]."),
+        ("[serve]\nnew-token = ['a:admin']", "FILE:2: there is no key `new-token` in [serve]"),
+        ("[server]\nport = 1", "FILE:1: there is no table [server]. Write [serve]."),
         ("serve = 1", "FILE:1: there is no key `serve`. Is `[serve]` meant?"),
         ("[serve]\nport = 70000", "FILE:2: `port`: 70000 is not in the range"),
-        ("[serve]\npublic = 'yes'", "FILE:2: `public` is neither true nor false"),
+        ("[serve]\npublic = 'yes'", "FILE:2: `public` is not true or false"),
         ("[limits]\nretention = 30", "FILE:2: `retention` is not a duration"),
         ("[limits]\nsolutions = 0", "FILE:2: `solutions` is not a number above 0"),
         ("[limits]\nsolutions = true", "FILE:2: `solutions` is not a number above 0"),
-        ("[limits]\nsolution = 1", "FILE:2: there is no key `solution`. Is `solutions` meant?"),
+        ("[limits]\nsolution = 1", "FILE:2: there is no key `solution` in [limits]. Is"),
         ("[serve\n", "FILE:1:7: not TOML"),
     ],
 )
@@ -229,6 +232,16 @@ def test_the_command_line_overrides_the_configuration_and_each_log_line_is_json(
     assert "secret" not in "".join(lines)
     assert store.is_file()
     assert not (tmp_path / "broker.db").exists()
+
+
+def test_a_quiet_service_logs_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+    with json_logging(logging.WARNING):
+        session = Session(Verbosity(quiet=True), err=CommandConsole(file=LogLines()))
+        session.report(Problem("it is damaged", Place("a.rss"), "Get it again."))
+        session.note("listening")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["level"] == "WARNING"
+    assert "a.rss: it is damaged" in json.loads(line)["event"]
 
 
 def test_warnings_errors_and_servers_are_logged_as_json(capsys: pytest.CaptureFixture[str]) -> None:
