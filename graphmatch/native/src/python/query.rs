@@ -10,7 +10,6 @@ use super::{List, Object, Tuple};
 use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
-use crate::evaluate::Prepared;
 use crate::fault::Fault;
 use crate::history::FormerSubscription;
 use crate::limits::Limits;
@@ -21,7 +20,6 @@ use crate::query_analysis::MeasurablePattern;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
-use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -267,14 +265,6 @@ impl Query {
             PyTuple::new(py, nodes.into_iter().collect::<PyResult<Vec<_>>>()?)
         });
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// The queries for another SPARQL evaluator: see [`Prepared::texts`].
-    fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<Vec<String>> {
-        let graph =
-            NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let query = py.detach(|| self.algebra()).map_err(bad_query)?;
-        Ok(Prepared::texts(query, &graph))
     }
 
     fn __repr__(&self) -> String {
