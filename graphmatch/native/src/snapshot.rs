@@ -22,7 +22,7 @@ use std::path::Path;
 /// The first bytes of a file, which are not text and which a text mode would change.
 pub const MAGIC: [u8; 8] = *b"\x89GMSNAP\n";
 /// Version of the format. Raise it with each change of a stored type.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// Bytes of magic, version, checksum and length.
 const HEADER: usize = 24;
 

@@ -287,7 +287,6 @@ fn each_test<F: FnMut(TextOperator, (TermPart, Folding), &[u8])>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::branch::Variants;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
     use std::cell::RefCell;
