@@ -42,10 +42,6 @@ impl Fresh {
         self.0 += 1;
         Variable::new_unchecked(format!("{PRIVATE}{}", self.0))
     }
-
-    fn node(&mut self) -> TermPattern {
-        self.variable().into()
-    }
 }
 
 /// Returns a path of any number of steps. If the steps may use attributes, the path also connects
@@ -166,7 +162,7 @@ fn walks(
             found
         }
         Path::Sequence(a, b) => {
-            let middle = fresh.node();
+            let middle = fresh.variable().into();
             let mut first = walks(subject, a, &middle, fresh);
             first.iter_mut().for_each(|walk| walk.push(along(&middle, b, object)));
             let mut second = walks(&middle, b, object, fresh);
@@ -176,7 +172,7 @@ fn walks(
         }
         Path::ZeroOrOne(inner) => walks(subject, inner, object, fresh),
         Path::ZeroOrMore(inner) | Path::OneOrMore(inner) => {
-            let (before, after) = (fresh.node(), fresh.node());
+            let (before, after) = (fresh.variable().into(), fresh.variable().into());
             let any_number = any_number(inner);
             let mut found = walks(&before, inner, &after, fresh);
             for walk in &mut found {

@@ -263,7 +263,10 @@ impl Engine {
 
     /// Parses a text, and analyses it if its template is new.
     pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, Fault> {
-        Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
+        let query = self.parameterizer.parameterize(text)?;
+        let is_new = self.templates.find(&query.text).is_none();
+        let template = is_new.then(|| Template::new(&query, &self.parameterizer)).transpose()?;
+        Ok((query, template))
     }
 
     /// Parses texts in several threads.

@@ -352,7 +352,7 @@ fn closed(
     let mut triples = graph_of(publication);
     let given = triples.triples.len();
     ontology.materialize(&mut triples, known.terms(), demand, cache, usize::MAX);
-    let origins = triples.origins();
+    let origins = &triples.origins;
     assert_eq!(origins.len(), triples.triples.len() - given);
     assert!(origins.iter().all(|(.., premise)| triples.triples.contains(premise)));
     triples.triples.into_iter().collect()

@@ -53,8 +53,9 @@ pub struct FilledTemplate {
 /// A query without its constants.
 #[derive(Serialize, Deserialize)]
 pub struct Template {
+    /// The text, with markers for constants: see [`filled`]. It is not encoded.
     #[serde(skip)]
-    text: Box<str>,
+    pub text: Box<str>,
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
@@ -113,17 +114,6 @@ impl BranchTemplate {
 pub type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
 impl Template {
-    /// Parses a text, and analyses it if the text of its template is new.
-    pub fn parse(
-        text: &str,
-        parser: &Parameterizer,
-        is_new: impl FnOnce(&str) -> bool,
-    ) -> Result<ParsedQuery, Fault> {
-        let query = parser.parameterize(text)?;
-        let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
-        Ok((query, template))
-    }
-
     /// Analyses a query.
     pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let most = parser.limits.subscription_patterns;
@@ -209,16 +199,6 @@ impl Template {
         })
     }
 
-    /// The same template with its text, which is not encoded.
-    pub fn with_text(self, text: &str) -> Self {
-        Self { text: text.into(), ..self }
-    }
-
-    /// The text, with markers for constants: see [`filled`].
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The constants that follow those of the slots: operators that have an index.
     pub fn operators(&self) -> impl Iterator<Item = String> {
         self.operators.iter().map(|iri| iri.to_string())
@@ -235,9 +215,9 @@ impl Template {
     }
 
     /// The projected variables that the first branch binds, with their numbers there.
-    pub fn projected(&self) -> impl Iterator<Item = (&str, u16)> {
-        let numbers: HashMap<&str, u16> = self.names(0).into_iter().zip(0..).collect();
-        self.projection().filter_map(move |name| Some((name, *numbers.get(name)?)))
+    pub fn projected(&self) -> Vec<(String, usize)> {
+        let numbers: HashMap<&str, usize> = self.names(0).into_iter().zip(0..).collect();
+        self.projection().filter_map(|name| Some((name.to_owned(), *numbers.get(name)?))).collect()
     }
 
     /// The names of a branch's variables by their numbers; of fresh ones made up, and of no variable

@@ -79,10 +79,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SnapshotError> {
         }
     }
     let random = RandomState::default().hash_one(std::process::id());
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!("-{random:016x}"));
-    let beside = path.with_file_name(beside);
+    let beside = path.with_file_name(format!(".{}-{random:016x}", name.display()));
     let written = write_new(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
     if let Err(error) = written {
         // The first error is the one to report.

@@ -438,7 +438,7 @@ impl Core {
                 context.demand = own.as_ref().unwrap_or(context.demand);
                 let count = statements.len();
                 let (given, shown) = worker.entail(context, stated.min(count), steps);
-                let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
+                let (more, origins) = (&worker.graph.triples[given..], &worker.graph.origins);
                 let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
@@ -587,11 +587,9 @@ impl Core {
 
     /// Returns the contradictions that the rules find in the ontology itself.
     fn contradictions(&self, py: Python<'_>) -> Vec<String> {
-        self.read(py, |engine| {
-            let context = engine.context();
+        self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
-            let terms = Terms { dictionary: context.dictionary, local: &local };
-            contradictions(&context.ontology.contradictions, terms)
+            contradictions(&ontology.contradictions, Terms { dictionary, local: &local })
         })
     }
 
