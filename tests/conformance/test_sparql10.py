@@ -53,18 +53,6 @@ IMPOSSIBLE: dict[str, str] = {
 }
 """For each test, the reason why a standing query cannot pass it."""
 
-VALUES = frozenset(
-    {
-        *(f"distinct/{kind}-{n}" for kind in ("no-distinct", "distinct") for n in (1, 9)),
-        *(f"expr-builtin/dawg-{name}" for name in ("str-1", "str-2", "datatype-1")),
-        *(f"expr-builtin/sameTerm-{name}" for name in ("simple", "eq", "not-eq")),
-        *(f"expr-equals/eq-{name}" for name in ("2-1", "2-2", "graph-1", "graph-2")),
-        *(f"open-world/{name}" for name in ("open-eq-01", "open-eq-03", "open-eq-04", "date-3")),
-        "sort/dawg-sort-7",
-    }
-)
-"""Tests that the naive matcher fails: its store keeps the values of literals, not the terms."""
-
 
 def collect() -> list[EvaluationTest]:
     manifests = sorted((SUITES / "sparql10").glob("*/manifest.ttl"))
@@ -88,18 +76,14 @@ def naive() -> Matcher:
     return Naive(Ontology(), entailment=False)
 
 
-def marks(name: str, matcher: Callable[[], Matcher]) -> list[pytest.MarkDecorator]:
+def marks(name: str) -> list[pytest.MarkDecorator]:
     reason = IMPOSSIBLE.get(name)
-    if reason is None and matcher is naive and name in VALUES:
-        reason = "pyoxigraph's store keeps values, not terms"
     return [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
 
 
 def cases() -> list[object]:
     return [
-        pytest.param(
-            test, matcher, id=f"{matcher.__name__}-{test.name}", marks=marks(test.name, matcher)
-        )
+        pytest.param(test, matcher, id=f"{matcher.__name__}-{test.name}", marks=marks(test.name))
         for matcher in (engine, naive)
         for test in TESTS
     ]

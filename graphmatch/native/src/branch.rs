@@ -9,42 +9,14 @@ use std::cmp::Ordering;
 
 /// A place of a triple pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "u64", from = "u64")]
 pub enum Node {
     Constant(Id),
     /// A variable, numbered from 0 in order of first occurrence in the branch.
     Variable(u16),
 }
 
-/// One number, which takes a byte less than a variant and a number.
-impl From<Node> for u64 {
-    fn from(node: Node) -> Self {
-        match node {
-            Node::Constant(id) => Self::from(id) << 1,
-            Node::Variable(number) => Self::from(number) << 1 | 1,
-        }
-    }
-}
-
-impl From<u64> for Node {
-    fn from(number: u64) -> Self {
-        let half = number >> 1;
-        if number & 1 == 0 { Self::Constant(half as Id) } else { Self::Variable(half as u16) }
-    }
-}
-
 /// Subject, predicate, object.
 pub type Pattern = [Node; 3];
-
-/// An enumeration with a list of its variants.
-pub trait Variants: Copy + 'static {
-    const ALL: &[Self];
-
-    /// Returns the first variant that satisfies a condition.
-    fn find(is_wanted: impl Fn(Self) -> bool) -> Option<Self> {
-        Self::ALL.iter().copied().find(|&one| is_wanted(one))
-    }
-}
 
 /// Defines an enumeration whose variants have names in SPARQL.
 macro_rules! named {
@@ -55,16 +27,19 @@ macro_rules! named {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Variants for $type {
-            const ALL: &[Self] = &[$(Self::$variant,)*];
-        }
-
         impl $type {
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
             /// Returns the name in SPARQL.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
+            }
+
+            /// Returns the variant with a name.
+            pub fn of_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
             }
         }
     };
@@ -136,8 +111,7 @@ named!(
 impl TaxonomyOperator {
     /// Returns the operator of a function.
     pub fn of_iri(iri: &str) -> Option<Self> {
-        let name = iri.strip_prefix(GM)?;
-        Self::find(|one| one.name() == name)
+        Self::of_name(iri.strip_prefix(GM)?)
     }
 }
 

@@ -14,6 +14,7 @@
 
 use crate::algebra::{Part, either, parts, visit};
 use crate::branch::GM;
+use crate::lexical::PRIVATE;
 use crate::push_new;
 use hashbrown::HashMap;
 use oxrdf::BlankNode;
@@ -32,39 +33,26 @@ pub(crate) fn visible(pattern: &GraphPattern) -> Vec<Variable> {
     found
 }
 
-/// Makes variables that a query does not have.
-pub(crate) struct Fresh {
-    /// [`HIDDEN`] or [`WRITTEN`].
-    pub(crate) prefix: &'static str,
-    pub(crate) count: u32,
-}
-
-/// Begins names that no query can write.
-pub(crate) const HIDDEN: &str = ">";
-/// Begins names that are valid in SPARQL but unlikely in a query.
-pub(crate) const WRITTEN: &str = "_graphmatch_";
+/// Makes variables that no query can write. The field is the number of those so far.
+#[derive(Default)]
+pub(crate) struct Fresh(u32);
 
 impl Fresh {
     pub(crate) fn variable(&mut self) -> Variable {
-        self.count += 1;
-        Variable::new_unchecked(format!("{}{}", self.prefix, self.count))
+        self.0 += 1;
+        Variable::new_unchecked(format!("{PRIVATE}{}", self.0))
     }
+}
 
-    fn node(&mut self) -> TermPattern {
-        self.variable().into()
+/// Returns a path of any number of steps. If the steps may use attributes, the path also connects
+/// terms with themselves that only triples of attributes have.
+fn any_number(step: &Path) -> Path {
+    let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
+    if ![GM, "slot:"].iter().any(|one| text.contains(one)) {
+        return any_number;
     }
-
-    /// Returns a path of any number of steps. If the steps may use attributes, the path also connects
-    /// terms with themselves that only triples of attributes have. SPARQL that is written for other
-    /// stores does not need this.
-    fn any_number(&self, step: &Path) -> Path {
-        let (any_number, text) = (Path::ZeroOrMore(step.clone().into()), step.to_string());
-        if self.prefix != HIDDEN || ![GM, "slot:"].iter().any(|one| text.contains(one)) {
-            return any_number;
-        }
-        let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));
-        Path::Alternative(itself.into(), any_number.into())
-    }
+    let itself = Path::NamedNode(NamedNode::new_unchecked(ITSELF));
+    Path::Alternative(itself.into(), any_number.into())
 }
 
 /// Replaces blank nodes in patterns by variables.
@@ -174,7 +162,7 @@ fn walks(
             found
         }
         Path::Sequence(a, b) => {
-            let middle = fresh.node();
+            let middle = fresh.variable().into();
             let mut first = walks(subject, a, &middle, fresh);
             first.iter_mut().for_each(|walk| walk.push(along(&middle, b, object)));
             let mut second = walks(&middle, b, object, fresh);
@@ -184,8 +172,8 @@ fn walks(
         }
         Path::ZeroOrOne(inner) => walks(subject, inner, object, fresh),
         Path::ZeroOrMore(inner) | Path::OneOrMore(inner) => {
-            let (before, after) = (fresh.node(), fresh.node());
-            let any_number = fresh.any_number(inner);
+            let (before, after) = (fresh.variable().into(), fresh.variable().into());
+            let any_number = any_number(inner);
             let mut found = walks(&before, inner, &after, fresh);
             for walk in &mut found {
                 walk.push(along(subject, &any_number, &before));

@@ -46,7 +46,7 @@ impl Demand {
     }
 
     /// Counts how many subscriptions come (or go, if `by` is negative) that demand a pair. `text` is
-    /// that of the property.
+    /// that of the property, and is not used for [`ANY`].
     pub fn count(&mut self, (property, object): (Id, Id), by: i32, text: &[u8]) {
         let object = if property == ANY { ANY } else { object };
         if !count(&mut self.pairs, (property, object), by) {

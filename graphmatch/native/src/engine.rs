@@ -231,9 +231,8 @@ impl Engine {
         engine.index = index.0;
         engine.index.rebuild(&rows, dictionary)?;
         for ((property, object), times) in pairs {
-            let text = if property == ANY { Vec::new() } else { dictionary.text(property).into() };
             let times = i32::try_from(times).unwrap_or(i32::MAX);
-            engine.demand.count((property, object), times, &text);
+            engine.demand.count((property, object), times, &dictionary.text(property));
         }
         let operators = &engine.parameterizer.operators;
         engine.operator_constants = OperatorConstants::new(operators, dictionary);
@@ -264,7 +263,10 @@ impl Engine {
 
     /// Parses a text, and analyses it if its template is new.
     pub(crate) fn parse(&self, text: &str) -> Result<ParsedQuery, Fault> {
-        Template::parse(text, &self.parameterizer, |text| self.templates.find(text).is_none())
+        let query = self.parameterizer.parameterize(text)?;
+        let is_new = self.templates.find(&query.text).is_none();
+        let template = is_new.then(|| Template::new(&query, &self.parameterizer)).transpose()?;
+        Ok((query, template))
     }
 
     /// Parses texts in several threads.
@@ -408,15 +410,13 @@ impl Engine {
         let IndexPlan { entries, mut flags, interned, .. } = plan;
         let mut rows: Vec<RowId> = Vec::with_capacity(entries.len());
         for (_, branch) in &entries {
-            self.retain_constants(branch);
+            self.count_constants(branch, true);
             let mut moved = Vec::new();
             let row = self.index.add(branch, &self.dictionary, &mut moved);
             self.note_moved(moved, &mut rows);
             let Some(row) = row else {
                 // It is larger than a row may be: then every publication is a candidate.
-                let dictionary = &mut self.dictionary;
-                self.operator_constants.count(branch, false, dictionary);
-                branch.each_constant(&mut |id| dictionary.release(id));
+                self.count_constants(branch, false);
                 flags = (flags | UNINDEXED) & !EXACT;
                 continue;
             };
@@ -497,7 +497,7 @@ impl Engine {
         };
         let is_call = |pattern: &Pattern| self.operator_constants.is_operator(key(pattern[1]));
         for (number, branch) in branches.into_iter().enumerate() {
-            let Branch { patterns, filters, variables } = branch;
+            let Branch { patterns, mut filters, variables } = branch;
             let (calls, mut own): (Vec<Pattern>, Vec<Pattern>) =
                 patterns.into_iter().partition(is_call);
             let count = own.len();
@@ -517,20 +517,17 @@ impl Engine {
                     .into_iter()
                     .partition(|call| own.iter().flatten().any(|node| *node == call[0]));
                 if !open.is_empty() {
-                    push_new(
-                        &mut plan.residual,
-                        "an operator on a term that the ontology may contain".into(),
-                    );
+                    let reason = "an operator on a term that the ontology may contain";
+                    push_new(&mut plan.residual, reason.into());
                 }
                 let mut patterns = [own, bound].concat();
                 if patterns.len() > MAX_PATTERNS {
                     patterns.truncate(MAX_PATTERNS);
                     push_new(&mut plan.residual, "more patterns than the index supports".into());
                 }
-                plan.add(
-                    Some(number),
-                    without_unbound_filters(Branch { patterns, filters, variables }),
-                );
+                let is_bound = |variable| patterns.iter().flatten().any(|node| *node == variable);
+                filters.retain(|(variable, _)| is_bound(Node::Variable(*variable)));
+                plan.add(Some(number), Branch { patterns, filters, variables });
             }
         }
         plan.flags |= if plan.residual.is_empty() { EXACT } else { 0 };
@@ -549,28 +546,26 @@ impl Engine {
         [found.clone().unwrap_or_default(), found.unwrap_or_default()]
     }
 
-    fn retain_constants(&mut self, branch: &Branch) {
-        let dictionary = &mut self.dictionary;
-        branch.each_constant(&mut |id| dictionary.retain(id));
-        self.operator_constants.count(branch, true, dictionary);
+    /// Counts the constants of a row that is added or removed.
+    fn count_constants(&mut self, branch: &Branch, is_added: bool) {
+        let Self { dictionary, operator_constants, .. } = self;
+        operator_constants.count(branch, is_added, dictionary);
+        branch.each_constant(&mut |id| match is_added {
+            true => dictionary.retain(id),
+            false => dictionary.release(id),
+        });
     }
 
     fn take_row(&mut self, row: RowId) {
         let branch = self.index.branch(row);
         self.index.remove(row, &self.dictionary);
-        let dictionary = &mut self.dictionary;
-        self.operator_constants.count(&branch, false, dictionary);
-        branch.each_constant(&mut |id| dictionary.release(id));
+        self.count_constants(&branch, false);
     }
 
     fn count_demand(&mut self, template: u32, rooted: &[Id], is_added: bool) {
         let Some(kept) = self.templates.get(template) else { return };
         for (property, object) in kept.demanded(rooted) {
-            let text = if property == ANY {
-                b"".as_slice().into()
-            } else {
-                self.dictionary.text(property)
-            };
+            let text = self.dictionary.text(property);
             self.demand.count((property, object), if is_added { 1 } else { -1 }, &text);
         }
     }
@@ -859,15 +854,6 @@ pub fn branch_of(pattern: Pattern) -> Branch {
     };
     let variables = pattern.iter().map(variable).max().unwrap_or(0);
     Branch { patterns: vec![pattern], filters: Vec::new(), variables }
-}
-
-/// A branch with filters only of variables that its patterns have.
-fn without_unbound_filters(mut branch: Branch) -> Branch {
-    let patterns = &branch.patterns;
-    branch.filters.retain(|(variable, _)| {
-        patterns.iter().flatten().any(|node| *node == Node::Variable(*variable))
-    });
-    branch
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@
 //! look-up makes two allocations. [`Limits`] hold at each step ([`crate::bounded`]).
 
 use crate::algebra::{
-    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, projection_mut, visit,
+    Part, body, body_mut, group, has_subquery, pattern_of, pattern_of_mut, visit,
 };
 use crate::bounded::{self, Exceeded, Handle, exceed};
 use crate::branch::TaxonomyOperator;
-use crate::delta::{self, Fresh, HIDDEN, ITSELF, PUBLICATION, WRITTEN};
+use crate::delta::{self, Fresh, ITSELF, PUBLICATION};
 use crate::dictionary::{ANY, Id, LOCAL, LocalTerms, Terms, hash};
 use crate::fault::Fault;
 use crate::functions::{self, Expressions, Function, Moment};
@@ -24,9 +24,8 @@ use crate::limits::{Budget, Limits};
 use crate::ontology::Ontology;
 use crate::operators::CallContext;
 use crate::rewrite::{ATTRIBUTE, Rewriter, TAXONOMY, each_literal, marked, substitute_rewritten};
-use crate::writer::written;
 use hashbrown::HashMap;
-use oxrdf::{NamedNode, Term, Triple, Variable};
+use oxrdf::{NamedNode, Term, Triple};
 use spareval::{
     ExpressionTerm, InternalQuad, QueryEvaluationError, QueryEvaluator, QueryResults,
     QuerySolution, QueryableDataset,
@@ -110,7 +109,7 @@ impl Prepared {
     ///
     /// With `delta_check`, a solution must use a triple of the publication: see [`rest`].
     pub fn new(query: Query, delta_check: bool, calls: CallContext) -> Self {
-        let mut fresh = Fresh { prefix: HIDDEN, count: 0 };
+        let mut fresh = Fresh::default();
         let mut queries = with_conditions(query, delta_check, &mut fresh);
         let (mut rewriter, mut is_wide) = (Rewriter { fresh, functions: Vec::new() }, false);
         let mut variables = HashSet::new();
@@ -149,22 +148,6 @@ impl Prepared {
         }
         let base_iri = query.base_iri().cloned();
         Self::new(Query::Select { dataset: None, pattern, base_iri }, false, calls)
-    }
-
-    /// Returns the conditions and last the query as texts for any SPARQL evaluator. Its default graph
-    /// must be the union of the ontology and the publication, and the publication a named graph.
-    pub fn texts(mut query: Query, graph: &NamedNode) -> Vec<String> {
-        // `SELECT *` would show the hidden variables.
-        if let Query::Select { pattern, .. } = &mut query
-            && let Some(variables) = projection_mut(pattern).filter(|all| all.is_empty())
-        {
-            variables.push(Variable::new_unchecked(WRITTEN));
-        }
-        let mut fresh = Fresh { prefix: WRITTEN, count: 0 };
-        let queries = with_conditions(query, true, &mut fresh);
-        let name = format!("<{PUBLICATION}>");
-        let text = |query| written(query).replace(&name, &graph.to_string());
-        queries.into_iter().map(text).collect()
     }
 }
 

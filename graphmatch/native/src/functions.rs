@@ -7,7 +7,6 @@
 //! Sources: SPARQL 1.1 Query Language, 17.4.3; XPath and XQuery Functions and Operators 3.1, 5.6.
 
 use crate::bounded;
-use crate::branch::Variants;
 use crate::branch::{Comparison, GM};
 use crate::regex::with_flags;
 use crate::rewrite::{COUNTED, COUNTED_IF_LONG, DATATYPE, DEFINED, NOW, REGEX, REPLACE, VALUE};
@@ -90,7 +89,7 @@ fn compare_terms(terms: &[Term]) -> Option<Term> {
     let (left, right) = (Value::of(left.as_bytes()), Value::of(right.as_bytes()));
     // A quantity in base units may be a number. A number is compared with numbers only.
     let is_fit = left.is_number() || !right.is_number();
-    let holds = compare(&left, Comparison::find(|one| one.name() == sign.value())?, &right);
+    let holds = compare(&left, Comparison::of_name(sign.value())?, &right);
     Some(Literal::from(holds.filter(|_| is_fit)?).into())
 }
 

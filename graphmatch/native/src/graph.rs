@@ -112,7 +112,7 @@ pub struct Graph {
     /// Patterns with a variable as predicate do not match triples from this number on.
     named_only: usize,
     /// The numbers of derived triples, the rules, and their premises.
-    origins: Vec<(u32, &'static str, Triple)>,
+    pub origins: Vec<(u32, &'static str, Triple)>,
     /// The contradictions that rules found: their names, and their last premises.
     pub contradictions: Vec<(&'static str, Triple)>,
     tagger: Tagger,
@@ -124,8 +124,9 @@ pub struct Graph {
     chains: [u32; 8],
     /// By chained kind and triple, the next triple of the chain.
     nexts: Vec<u32>,
-    /// The distinct access patterns of the prepared kinds that subscriptions could mention.
-    probes: Vec<Tag>,
+    /// The tags of the distinct access patterns that triples have and subscriptions can have, of the
+    /// prepared kinds.
+    pub(crate) probes: Vec<Tag>,
 }
 
 impl Default for Graph {
@@ -231,11 +232,6 @@ impl Graph {
         helpers
     }
 
-    /// The numbers of derived triples, the rules, and their premises.
-    pub fn origins(&self) -> &[(u32, &'static str, Triple)] {
-        &self.origins
-    }
-
     /// Triples that are pushed from here on are attributes: only patterns with a constant
     /// predicate see them, never those with a variable there, whatever it is bound to.
     pub fn begin_named_only(&mut self) {
@@ -338,12 +334,6 @@ impl Graph {
             }
             at = (at + 1) & mask;
         }
-    }
-
-    /// The tags of the distinct access patterns that triples have and subscriptions can have.
-    #[inline]
-    pub(crate) fn probes(&self) -> &[Tag] {
-        &self.probes
     }
 
     /// Whether some triple has an access pattern of a prepared kind with this tag.
@@ -472,7 +462,7 @@ pub(crate) mod tests {
             check(&graph, stated, 4);
             graph.prepare(0xFF);
             check(&graph, stated, 4);
-            assert!(graph.probes().iter().all(|&tag| graph.has(tag)));
+            assert!(graph.probes.iter().all(|&tag| graph.has(tag)));
             let seen = usize::from(graph.named_only == usize::MAX);
             assert!(graph.push([9, 9, 9]));
             assert_eq!(graph.numbers([9, ANY, 9]).count(), seen);

@@ -66,20 +66,16 @@ pub struct Hierarchy {
 }
 
 impl From<Vec<(Id, Id)>> for Hierarchy {
-    fn from(links: Vec<(Id, Id)>) -> Self {
-        Self::new(links)
-    }
-}
-
-impl Hierarchy {
     /// Makes a hierarchy of pairs of child and parent; loops are left out.
-    pub fn new(links: impl IntoIterator<Item = (Id, Id)>) -> Self {
+    fn from(links: Vec<(Id, Id)>) -> Self {
         let parents = sorted(links.into_iter().filter(|(child, parent)| child != parent));
         let children = sorted(parents.iter().map(|&(child, parent)| (parent, child)));
         let above = parents.iter().map(|&(child, _)| (child, OnceLock::new())).collect();
         Self { parents, children, above }
     }
+}
 
+impl Hierarchy {
     /// The terms that others are above.
     pub fn terms(&self) -> impl Iterator<Item = Id> + '_ {
         self.above.keys().copied()

@@ -34,15 +34,15 @@ pub(crate) fn read_piece(stream: &mut Stream, buffer: &mut Vec<u8>) -> Result<bo
     let more = loop {
         match reader.read(&mut buffer[size..]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => break read.map_err(|error| unreadable(&error))?,
+            Err(error) => {
+                let what = format!("cannot be read: {error}");
+                return Err(Fault::new(what, "Check the name and permissions."));
+            }
+            Ok(more) => break more,
         }
     };
     buffer.truncate(size + more);
     Ok(more > 0)
-}
-
-fn unreadable(error: &io::Error) -> Fault {
-    Fault::new(format!("cannot be read: {error}"), "Check the name and permissions.")
 }
 
 /// Maximum size in bytes of a document that is held, and of a line.

@@ -354,7 +354,7 @@ fn closed(
     let given = triples.triples.len();
     let watch = Budget::default().watch();
     ontology.materialize(&mut triples, known.terms(), demand, cache, usize::MAX, &watch);
-    let origins = triples.origins();
+    let origins = &triples.origins;
     assert_eq!(origins.len(), triples.triples.len() - given);
     assert!(origins.iter().all(|(.., premise)| triples.triples.contains(premise)));
     triples.triples.into_iter().collect()

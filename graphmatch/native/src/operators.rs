@@ -15,7 +15,6 @@ use crate::fault::Fault;
 use crate::lexical::text_of;
 use crate::values::{Value, compare};
 use hashbrown::{HashMap, HashSet};
-use oxrdf::vocab::xsd;
 use oxrdf::{NamedNode, Term};
 use pyo3::FromPyObject;
 use spargebra::Query;
@@ -163,31 +162,17 @@ impl Test {
 
     /// Whether a result passes the test; `None` if the call failed.
     pub fn is_passed(&self, result: &Option<Term>) -> Option<bool> {
-        let value = result.as_ref()?;
+        let text = result.as_ref()?.to_string();
+        let value = Value::of(text.as_bytes());
         Some(match &self.requirement {
             Requirement::Result => true,
-            Requirement::Truth(wanted) => effective_boolean(value) == Some(*wanted),
+            Requirement::Truth(wanted) => value.effective_boolean() == Some(*wanted),
             Requirement::Comparison(operator, constant) => {
-                let (value, constant) = (value.to_string(), constant.to_string());
-                let [value, constant] = [&value, &constant].map(|text| Value::of(text.as_bytes()));
-                compare(&value, *operator, &constant) == Some(true)
+                compare(&value, *operator, &Value::of(constant.to_string().as_bytes()))
+                    == Some(true)
             }
         })
     }
-}
-
-/// The effective boolean value of a term (SPARQL 1.1, section 17.2.2).
-fn effective_boolean(term: &Term) -> Option<bool> {
-    let Term::Literal(literal) = term else { return None };
-    let (text, datatype) = (literal.value(), literal.datatype());
-    if datatype == xsd::BOOLEAN {
-        return Some(matches!(text, "true" | "1"));
-    }
-    if datatype == xsd::STRING {
-        return Some(!text.is_empty());
-    }
-    let is_numeric = [xsd::INTEGER, xsd::DECIMAL, xsd::DOUBLE, xsd::FLOAT].contains(&datatype);
-    is_numeric.then(|| text.parse().is_ok_and(|number: f64| number != 0.0 && !number.is_nan()))
 }
 
 /// A solution that waits for calls: its subscription, whether one solution is enough, and the tests

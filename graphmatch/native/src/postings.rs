@@ -94,7 +94,7 @@ impl Statistics {
             return;
         }
         self.samples += 1;
-        for &tag in graph.probes() {
+        for &tag in &graph.probes {
             *self.counts.entry(tag).or_insert(0) += 1;
         }
     }
@@ -417,7 +417,7 @@ impl PostingIndex {
     pub fn candidates(&self, graph: &Graph, scratch: &mut Scratch) {
         scratch.candidates.clear();
         scratch.statistics.count(graph);
-        let tags = [0].iter().chain(graph.probes());
+        let tags = [0].iter().chain(&graph.probes);
         let (mut probes, mut postings) = (0, 0);
         let mut lists: Vec<&[Entry]> = Vec::new();
         for &tag in tags.filter(|&tag| self.listed[(tag & 7) as usize] > 0) {

@@ -6,7 +6,7 @@
 //! its text again.
 //!
 //! A template takes about 300 bytes, its text, and 24 bytes for each triple pattern. Most templates
-//! are stored encoded, with 3 bytes for each triple pattern ([`crate::templates`]).
+//! are stored encoded, with 6 bytes for each triple pattern ([`crate::templates`]).
 
 use crate::algebra::{
     Part, body, comparison_of, either, group, is_distinct, pattern_of, pattern_of_mut,
@@ -17,7 +17,7 @@ use crate::branch::{
 };
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::fault::Fault;
-use crate::lexical::{LiteralParts, read_term, write_quoted};
+use crate::lexical::{LiteralParts, quote, read_term, string};
 use crate::operators::{Operators, check_calls};
 use crate::parameterize::{ParameterizedQuery, Parameterizer};
 use crate::push_new;
@@ -53,8 +53,9 @@ pub struct FilledTemplate {
 /// A query without its constants.
 #[derive(Serialize, Deserialize)]
 pub struct Template {
+    /// The text, with markers for constants: see [`filled`]. It is not encoded.
     #[serde(skip)]
-    text: Box<str>,
+    pub text: Box<str>,
     branches: Box<[BranchTemplate]>,
     /// The projected variables, each with a line break behind it.
     projection: Box<str>,
@@ -113,17 +114,6 @@ impl BranchTemplate {
 pub type ParsedQuery = (ParameterizedQuery, Option<Template>);
 
 impl Template {
-    /// Parses a text, and analyses it if the text of its template is new.
-    pub fn parse(
-        text: &str,
-        parser: &Parameterizer,
-        is_new: impl FnOnce(&str) -> bool,
-    ) -> Result<ParsedQuery, Fault> {
-        let query = parser.parameterize(text)?;
-        let template = is_new(&query.text).then(|| Self::new(&query, parser)).transpose()?;
-        Ok((query, template))
-    }
-
     /// Analyses a query.
     pub fn new(query: &ParameterizedQuery, parser: &Parameterizer) -> Result<Self, Fault> {
         let most = parser.limits.subscription_patterns;
@@ -209,16 +199,6 @@ impl Template {
         })
     }
 
-    /// The same template with its text, which is not encoded.
-    pub fn with_text(self, text: &str) -> Self {
-        Self { text: text.into(), ..self }
-    }
-
-    /// The text, with markers for constants: see [`filled`].
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The constants that follow those of the slots: operators that have an index.
     pub fn operators(&self) -> impl Iterator<Item = String> {
         self.operators.iter().map(|iri| iri.to_string())
@@ -235,9 +215,9 @@ impl Template {
     }
 
     /// The projected variables that the first branch binds, with their numbers there.
-    pub fn projected(&self) -> impl Iterator<Item = (&str, u16)> {
-        let numbers: HashMap<&str, u16> = self.names(0).into_iter().zip(0..).collect();
-        self.projection().filter_map(move |name| Some((name, *numbers.get(name)?)))
+    pub fn projected(&self) -> Vec<(String, usize)> {
+        let numbers: HashMap<&str, usize> = self.names(0).into_iter().zip(0..).collect();
+        self.projection().filter_map(|name| Some((name.to_owned(), *numbers.get(name)?))).collect()
     }
 
     /// The names of a branch's variables by their numbers; of fresh ones made up, and of no variable
@@ -288,11 +268,9 @@ impl Template {
     pub fn filled(&self, constants: &[Id], dictionary: &mut Dictionary) -> FilledTemplate {
         let mut filled =
             FilledTemplate { residual: self.residual.to_vec(), ..FilledTemplate::default() };
-        let composed: Vec<Id> = self
-            .composed
-            .iter()
-            .map(|numbers| composed_of(numbers, constants, dictionary))
-            .collect();
+        let composed = self.composed.iter();
+        let composed: Vec<Id> =
+            composed.map(|numbers| composed_of(numbers, constants, dictionary)).collect();
         filled.interned.extend(&composed);
         let put = |node: Node| match node {
             Node::Constant(number) => Node::Constant(match number & COMPOSED {
@@ -427,23 +405,13 @@ pub(crate) const COMPOSITION: &str = "urn:graphmatch:constants";
 
 /// A term that stands for several constants, mentioned once more.
 fn composed_of(numbers: &[u32], constants: &[Id], dictionary: &mut Dictionary) -> Id {
-    let texts: Vec<String> = numbers
-        .iter()
-        .map(|&number| {
-            let id = constants.get(number as usize).copied();
-            id.map_or_else(String::new, |id| String::from_utf8_lossy(&dictionary.text(id)).into())
-        })
-        .collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    dictionary.intern(&composed_text(&texts))
-}
-
-/// The text of a term that stands for several constants.
-pub(crate) fn composed_text(texts: &[&str]) -> Vec<u8> {
-    let mut text = Vec::new();
-    write_quoted(&mut text, &texts.join("\n"));
-    text.extend_from_slice(format!("^^<{COMPOSITION}>").as_bytes());
-    text
+    let text = |&number: &u32| {
+        let id = constants.get(number as usize);
+        id.map_or(Vec::new(), |&id| dictionary.text(id).into_owned())
+    };
+    let lines = numbers.iter().map(text).collect::<Vec<_>>().join(&b'\n');
+    let text = quote(&String::from_utf8_lossy(&lines));
+    dictionary.intern(format!("{text}^^<{COMPOSITION}>").as_bytes())
 }
 
 // --- Constants in filters -----------------------------------------------------------------------
@@ -520,8 +488,7 @@ impl ConstantFiller<'_> {
     }
 
     fn intern(&mut self, text: &str, tag: Option<&[u8]>) -> Id {
-        let mut literal = Vec::with_capacity(text.len() + 2);
-        write_quoted(&mut literal, text);
+        let mut literal = quote(text).into_bytes();
         if let Some(tag) = tag {
             literal.push(b'@');
             literal.extend_from_slice(tag);
@@ -534,9 +501,7 @@ impl ConstantFiller<'_> {
 
 /// The text of a string, and its language tag; nothing of a tag with a direction.
 fn string_of(literal: &[u8]) -> Option<(String, Option<&[u8]>)> {
-    let literal = LiteralParts::of(literal).filter(|literal| literal.datatype.is_none())?;
-    let text = String::from_utf8_lossy(&literal.plain()).into_owned();
-    (literal.language() == literal.tag).then_some((text, literal.tag))
+    Some((string(literal)?.into_owned(), LiteralParts::of(literal)?.tag))
 }
 
 // --- Comparisons with quantities ----------------------------------------------------------------

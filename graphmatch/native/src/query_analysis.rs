@@ -90,6 +90,15 @@ impl Constants {
     pub fn literal(&mut self, literal: &Literal) -> u32 {
         slot_of_literal(literal).map_or_else(|| self.fixed(literal.to_string()), |slot| slot.0)
     }
+
+    /// Returns the number of an expression that is a constant.
+    fn expression(&mut self, expression: &Expression) -> Option<u32> {
+        match expression {
+            Expression::NamedNode(iri) => Some(self.iri(iri)),
+            Expression::Literal(literal) => Some(self.literal(literal)),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) fn is_quantity(literal: &Literal) -> bool {
@@ -256,14 +265,6 @@ impl<'a> QueryAnalyzer<'a> {
         }
     }
 
-    fn ground(&mut self, term: &GroundTerm) -> Option<u32> {
-        match term {
-            GroundTerm::NamedNode(iri) => Some(self.constants.iri(iri)),
-            GroundTerm::Literal(literal) => Some(self.constants.literal(literal)),
-            GroundTerm::Triple(_) => None,
-        }
-    }
-
     /// Notes the literals of a CONSTRUCT template, where synonyms replace IRIs only.
     pub fn template(&mut self, template: &[TriplePattern]) {
         for end in template.iter().flat_map(|triple| [&triple.subject, &triple.object]) {
@@ -377,9 +378,12 @@ impl<'a> QueryAnalyzer<'a> {
             GraphPattern::Values { variables, bindings } => {
                 self.add_residual("VALUES");
                 for (variable, term) in bindings.iter().flat_map(|row| variables.iter().zip(row)) {
-                    if let Some(number) = term.as_ref().and_then(|term| self.ground(term)) {
-                        self.compare(variable, number, true);
-                    }
+                    let number = match term {
+                        Some(GroundTerm::NamedNode(iri)) => self.constants.iri(iri),
+                        Some(GroundTerm::Literal(literal)) => self.constants.literal(literal),
+                        _ => continue,
+                    };
+                    self.compare(variable, number, true);
                 }
                 vec![Draft::default()]
             }
@@ -477,11 +481,7 @@ impl<'a> QueryAnalyzer<'a> {
             return None;
         }
         let variable = Node::Variable(*self.named.get(variable.as_str())?);
-        let numbers = constants.iter().map(|one| match one {
-            Expression::NamedNode(iri) => Some(self.constants.iri(iri)),
-            Expression::Literal(literal) => Some(self.constants.literal(literal)),
-            _ => None,
-        });
+        let numbers = constants.iter().map(|one| self.constants.expression(one));
         let numbers = numbers.collect::<Option<Box<[u32]>>>()?;
         if !certain.contains(&variable) {
             return None;
@@ -619,11 +619,7 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Notes the constant `one` if the other side is a variable, or analyses an expression.
     fn compared_with(&mut self, other: &'a Expression, one: &'a Expression, same: bool) {
-        let number = match one {
-            Expression::Literal(literal) => self.constants.literal(literal),
-            Expression::NamedNode(iri) => self.constants.iri(iri),
-            one => return self.expression(one),
-        };
+        let Some(number) = self.constants.expression(one) else { return self.expression(one) };
         if let Expression::Variable(variable) = other {
             self.compare(variable, number, same);
         }
@@ -741,16 +737,13 @@ fn comparison(
     constant: &Expression,
     constants: &mut Constants,
 ) -> Option<Filter<Slot>> {
-    let number = match constant {
-        Expression::NamedNode(iri) => constants.iri(iri),
-        // A quantity in base units may be a number. Terms of other kinds must still not pass.
-        Expression::Literal(literal) if operator == Comparison::Unequal && is_quantity(literal) => {
-            return None;
-        }
-        Expression::Literal(literal) => constants.literal(literal),
-        _ => return None,
-    };
-    Some(Filter::Compare { operator, constant: Slot::Constant(number) })
+    // A quantity in base units may be a number. Terms of other kinds must still not pass.
+    let is_quantity = matches!(constant, Expression::Literal(literal) if is_quantity(literal));
+    if operator == Comparison::Unequal && is_quantity {
+        return None;
+    }
+    let constant = Slot::Constant(constants.expression(constant)?);
+    Some(Filter::Compare { operator, constant })
 }
 
 fn call(

@@ -32,7 +32,7 @@ impl Schema {
         let hierarchy = |property| {
             let triples = closure.iter().filter(|&&[_, p, _]| p == property);
             let links = triples.filter(|&&[_, _, o]| terms.kind(o) != Kind::Literal);
-            Hierarchy::new(links.map(|&[s, _, o]| (s, o)))
+            Hierarchy::from(links.map(|&[s, _, o]| (s, o)).collect::<Vec<_>>())
         };
         (vocabulary, is_owl_rl, vocabulary.hierarchies().map(hierarchy)).into()
     }

@@ -22,7 +22,7 @@ use std::path::Path;
 /// The first bytes of a file, which are not text and which a text mode would change.
 pub const MAGIC: [u8; 8] = *b"\x89GMSNAP\n";
 /// Version of the format. Raise it with each change of a stored type.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// Bytes of magic, version, checksum and length.
 const HEADER: usize = 24;
 
@@ -79,10 +79,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SnapshotError> {
         }
     }
     let random = RandomState::default().hash_one(std::process::id());
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!("-{random:016x}"));
-    let beside = path.with_file_name(beside);
+    let beside = path.with_file_name(format!(".{}-{random:016x}", name.display()));
     let written = write_new(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
     if let Err(error) = written {
         // The first error is the one to report.

@@ -41,6 +41,7 @@ struct Keyword {
 }
 
 /// Keywords by anchors of one length, of which either all begin with a space, or none.
+#[derive(Default)]
 struct Anchored {
     length: usize,
     at_space: bool,
@@ -64,11 +65,6 @@ fn anchor(text: &[u8], length: usize) -> u128 {
 }
 
 impl Anchored {
-    fn new(length: usize, at_space: bool) -> Self {
-        let (anchors, filter) = Default::default();
-        Self { length, at_space, anchors, filter, added: 0 }
-    }
-
     /// Indexes a keyword by the anchor that fewest others have, and of these by the one with most
     /// bytes that are rare in texts. Returns the offset of the anchor.
     fn add(&mut self, number: u32, text: &[u8]) -> usize {
@@ -170,8 +166,9 @@ impl FilterGroup {
         let text: Arc<[u8]> = text.into();
         let entry = self.keywords.vacant_entry();
         let number = entry.key() as u32;
-        let kind = anchored(&text);
-        let anchored = self.anchored.entry(kind).or_insert_with(|| Anchored::new(kind.0, kind.1));
+        let (length, at_space) = anchored(&text);
+        let new = || Anchored { length, at_space, ..Anchored::default() };
+        let anchored = self.anchored.entry((length, at_space)).or_insert_with(new);
         let offset = if text.is_empty() { 0 } else { anchored.add(number, &text) };
         entry.insert(Keyword { text: text.clone(), rows: smallvec![row], offset });
         self.by_text.insert(text, number);
@@ -287,7 +284,6 @@ fn each_test<F: FnMut(TextOperator, (TermPart, Folding), &[u8])>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::branch::Variants;
     use crate::dictionary::{LocalTerms, Terms};
     use crate::filter::Memo;
     use std::cell::RefCell;

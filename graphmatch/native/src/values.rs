@@ -182,6 +182,16 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The effective boolean value (SPARQL 1.1, section 17.2.2); nothing is a type error.
+    pub fn effective_boolean(&self) -> Option<bool> {
+        match self {
+            Self::String(text) => Some(!text.is_empty()),
+            Self::Scalar(Scalar::Boolean(value)) => Some(*value),
+            Self::Scalar(scalar) => Some(f64::from(scalar.promoted::<Double>()?).abs() > 0.0),
+            _ => None,
+        }
+    }
+
     /// Whether it is a number, without a unit.
     pub fn is_number(&self) -> bool {
         matches!(self, Self::Scalar(scalar) if scalar.promoted::<Double>().is_some())

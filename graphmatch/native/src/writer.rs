@@ -106,7 +106,7 @@ pub(crate) fn filled(template: &str, mut put: impl FnMut(usize, &mut String) -> 
 }
 
 /// Returns a query as SPARQL.
-pub(crate) fn written(mut query: Query) -> String {
+fn written(mut query: Query) -> String {
     let is_select = matches!(query, Query::Select { .. });
     let is_describe = matches!(query, Query::Describe { .. });
     let pattern = pattern_of_mut(&mut query);

@@ -190,7 +190,7 @@ impl Ontology {
             let is_property = if property_classes.contains(&o) { IS_PROPERTY } else { 0 };
             self.note(s, is_class | is_property);
         }
-        self.links = Hierarchy::new(links);
+        self.links = Hierarchy::from(links);
     }
 
     /// Notes which terms the rules concern.

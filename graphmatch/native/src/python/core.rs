@@ -439,7 +439,7 @@ impl Core {
                 context.demand = own.as_ref().unwrap_or(context.demand);
                 let count = statements.len();
                 let (given, shown) = worker.entail(context, stated.min(count), steps);
-                let (more, origins) = (&worker.graph.triples[given..], worker.graph.origins());
+                let (more, origins) = (&worker.graph.triples[given..], &worker.graph.origins);
                 let premises = origins.iter().map(|(.., premise)| *premise);
                 let triples = more.iter().copied().chain(premises);
                 let triples = statements_with(worker.terms(context), triples);
@@ -589,12 +589,10 @@ impl Core {
     /// Returns the contradictions that the rules find in the ontology itself, and whether
     /// triples are missing that follow from it.
     fn contradictions(&self, py: Python<'_>) -> (Vec<String>, bool) {
-        self.read(py, |engine| {
-            let context = engine.context();
+        self.read(py, |Engine { dictionary, ontology, .. }| {
             let local = LocalTerms::default();
-            let terms = Terms { dictionary: context.dictionary, local: &local };
-            let found = contradictions(&context.ontology.contradictions, terms);
-            (found, context.ontology.is_truncated)
+            let terms = Terms { dictionary, local: &local };
+            (contradictions(&ontology.contradictions, terms), ontology.is_truncated)
         })
     }
 

@@ -10,9 +10,7 @@ use super::{List, Object, Tuple};
 use crate::branch::{Branch, Comparison, Filter, Folding, Node, Pattern, TermPart, TextOperator};
 use crate::dictionary::{ANY, Dictionary, Id};
 use crate::engine::{Engine, branch_of};
-use crate::evaluate::Prepared;
 use crate::fault::Fault;
-use crate::history::FormerSubscription;
 use crate::limits::Limits;
 use crate::operators::Operator;
 use crate::parameterize::Parameterizer;
@@ -21,7 +19,6 @@ use crate::query_analysis::MeasurablePattern;
 use crate::scan::on_stack;
 use crate::subscriptions::Number;
 use crate::writer::filled;
-use oxrdf::NamedNode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -68,13 +65,13 @@ pub struct Query {
 
 impl PartialEq for Query {
     fn eq(&self, other: &Self) -> bool {
-        self.template.text() == other.template.text() && self.constants == other.constants
+        self.template.text == other.template.text && self.constants == other.constants
     }
 }
 
 impl std::hash::Hash for Query {
     fn hash<H: std::hash::Hasher>(&self, engine: &mut H) {
-        self.template.text().hash(engine);
+        self.template.text.hash(engine);
         self.constants.hash(engine);
     }
 }
@@ -98,12 +95,8 @@ impl Query {
         Self::of(engine, engine.templates.get(template), &engine.constants(number)[1])
     }
 
-    /// The query of a former subscription.
-    pub fn former(engine: &Engine, former: &FormerSubscription) -> Option<Self> {
-        Self::of(engine, former.template.clone(), &former.constants)
-    }
-
-    fn of(engine: &Engine, template: Option<Arc<Template>>, constants: &[Id]) -> Option<Self> {
+    /// The query of a template with constants.
+    pub fn of(engine: &Engine, template: Option<Arc<Template>>, constants: &[Id]) -> Option<Self> {
         let text = |&id: &Id| String::from_utf8_lossy(&engine.dictionary.text(id)).into_owned();
         Some(Self { template: template?, constants: constants.iter().map(text).collect() })
     }
@@ -129,9 +122,10 @@ impl Query {
         number: Option<usize>,
         branch: &Branch,
     ) -> PyResult<BranchRow<'py>> {
+        let place = |number| branch.patterns[0].iter().position(|&n| n == Node::Variable(number));
         let names = match number {
             Some(number) => self.template.names(number),
-            None => names_of(&branch.patterns),
+            None => (0..branch.variables).filter_map(place).map(|place| PLACES[place]).collect(),
         };
         let variables = names.iter().map(|name| variable_object(py, name));
         let variables = variables.collect::<PyResult<Vec<_>>>()?;
@@ -161,7 +155,7 @@ impl Query {
     /// The text, but for white space and prefixes.
     #[getter]
     fn text(&self) -> String {
-        filled(self.template.text(), |number, text| {
+        filled(&self.template.text, |number, text| {
             text.push_str(self.constants.get(number).map_or("", |constant| constant));
             false
         })
@@ -180,7 +174,7 @@ impl Query {
     /// The parameterised text of a query.
     #[getter]
     fn skeleton(&self) -> &str {
-        self.template.text()
+        &self.template.text
     }
 
     /// The projected variables, in order.
@@ -268,33 +262,10 @@ impl Query {
         });
         PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)
     }
-
-    /// The queries for another SPARQL evaluator: see [`Prepared::texts`].
-    fn texts(&self, py: Python<'_>, graph: &str) -> PyResult<Vec<String>> {
-        let graph =
-            NamedNode::new(graph).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let query = py.detach(|| self.algebra()).map_err(bad_query)?;
-        Ok(Prepared::texts(query, &graph))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Query {}>", self.text())
-    }
 }
 
 /// The patterns and filters of a branch.
 pub type BranchRow<'py> = (Vec<Tuple<'py>>, Vec<Tuple<'py>>);
-
-/// The names of the variables of a pattern by itself.
-fn names_of(patterns: &[Pattern]) -> Vec<&'static str> {
-    let mut names = Vec::with_capacity(3);
-    for (name, node) in PLACES.iter().zip(patterns.iter().flatten()) {
-        if *node == Node::Variable(names.len() as u16) {
-            names.push(*name);
-        }
-    }
-    names
-}
 
 fn pattern_object<'py>(py: Python<'py>, node: &TermPattern) -> PyResult<Object<'py>> {
     match node {

@@ -84,11 +84,7 @@ impl Data {
                 (&engine.index, record.rows.to_vec(), engine.templates.get(record.template))
             }
         };
-        let projected: Vec<(String, usize)> = template
-            .iter()
-            .flat_map(|template| template.projected())
-            .map(|(name, variable)| (name.to_owned(), usize::from(variable)))
-            .collect();
+        let projected = template.as_ref().map_or(Vec::new(), |template| template.projected());
         let width = projected.len();
         let most = most.min(worker.budget.terms() / width.max(1));
         let is_ask = template.as_ref().is_some_and(|template| template.form == "ASK");
@@ -223,7 +219,7 @@ impl Report {
             let engine = &self.shared.read().engine;
             let former = data.former(engine, &[number])?;
             Ok::<_, EvaluationError>(match former.get(&number) {
-                Some(former) => Query::former(engine, former),
+                Some(former) => Query::of(engine, former.template.clone(), &former.constants),
                 None => Query::stored(engine, number),
             })
         })?)
@@ -392,7 +388,7 @@ pub(super) fn report(
         let (publication, graph) = (worker.publication.clone(), &worker.graph);
         let progress = Progress { shown: graph.stated(), ..progress };
         Arc::new(Data {
-            origins: graph.origins().to_vec(),
+            origins: graph.origins.clone(),
             unrooted: worker.unrooted.clone(),
             found,
             answers,

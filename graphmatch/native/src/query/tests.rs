@@ -214,7 +214,7 @@ fn what_patterns_mention() {
 
 #[test]
 fn constants_are_slots() {
-    let text = |text: &str| read(text).template.text().to_owned();
+    let text = |text: &str| read(text).template.text.into_string();
     let one = text("SELECT ?x { ?x <urn:p> <urn:o> FILTER(?x > 5) }");
     assert_eq!(text("select$x{?x<urn:p><urn:o>filter(?x>'a')}#x"), one);
     assert_eq!(one, "SELECT ?x\u{5}?x \u{1} \u{1}\u{4}FILTER((?x > \u{2})) }");
@@ -234,7 +234,7 @@ fn texts_that_constants_make_are_mentioned() {
         format!("SELECT * {{ ?x <urn:p> ?y FILTER(REGEX(?y, {a}) || ?y = {b}) }}")
     };
     let (unknown, known) = (read(&text("'.*'", "1")), read(&text("'sea|lake'", "'x'@en")));
-    assert_eq!(unknown.template.text(), known.template.text());
+    assert_eq!(unknown.template.text, known.template.text);
     assert!(unknown.filled.interned.is_empty());
     assert_eq!(known.filled.interned.len(), 2);
 }
