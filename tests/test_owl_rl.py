@@ -244,7 +244,7 @@ def test_rules_stop_when_the_time_of_a_publication_is_over() -> None:
     )
     engine.subscribe("a", f"ASK {{ {EX['n0']} {EX['p']} {EX['n1']} }}")
     report = engine.match(Publication.of("urn:p", triples(chain(300))))
-    assert [match.id for match in report] == ["a"]
+    assert [match.subscription for match in report] == ["a"]
     assert "the rules took the rest" in str(problems[0])
 
 
