@@ -157,12 +157,14 @@ class UnusedAxioms:
             plural(number, kind, f"{kind[:-1]}ies" if kind.endswith("y") else None)
             for kind, number in self.kinds.items()
         )
-        name = "entailment none" if self.entailment == "none" else self.entailment
+        name, users = self.entailment, _OWL_RL
+        if name == "none":
+            name, users = "entailment none", f"{_RDFS} or {_OWL_RL}"
         text = f"{listed or 'no axioms'}: not used by {name}"
         if self.entailment == _OWL_RL:
             return text
         of_them = f"{self.owl_rl:,} of them {'is' if self.owl_rl == 1 else 'are'}"
-        return f"{text}; {of_them} used by {_OWL_RL}"
+        return f"{text}; {of_them} used by {users}"
 
 
 def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
