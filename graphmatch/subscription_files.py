@@ -34,7 +34,7 @@ from semantic.terms import SURROGATE, SURROGATE_REMEDY
 _REMEDY = 'Write {"id": "…", "query": "…"} on one line.'
 _TOML_REMEDY = "Write id and query, where, topics or words below [[subscription]]."
 _KEY_PARTS = 100
-_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*subscription[ \t]*\]\]", re.MULTILINE)
+_TABLE = re.compile(r"[ \t]*\[\[[ \t]*subscription[ \t]*\]\]")
 
 
 def subscribe_files(
@@ -146,7 +146,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
         reason = str(error)[: found.start()] if found else str(error)
         what, remedy = f"not TOML: {reason}", "Correct it there."
         raise InputError(Problem(what, Place(str(path), line, column), remedy)) from error
-    return table, [text.count("\n", 0, found.start()) + 1 for found in _TABLE.finditer(text)]
+    return table, [n for n, line in enumerate(text.split("\n"), 1) if _TABLE.match(line)]
 
 
 def _loaded(text: str) -> dict[str, Any]:

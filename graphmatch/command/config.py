@@ -11,22 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import typer
 
+from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.command.options import TopicOptions
 from graphmatch.subscription_files import read_tables
 from graphmatch.topics import TEXT_KEYS
 from semantic.errors import InputError, Place, Problem
 from semantic.files import unreadable
-
-if TYPE_CHECKING:
-    from graphmatch.broker.models.limits import BrokerLimits
 
 COMMANDS = ("filter", "explain", "watch", "serve")
 """The commands that read the file."""
@@ -59,7 +57,7 @@ words = ["election"]
 not-words = ["live"]
 # topics = ["politics or economy"]
 """
-_NOT_HERE = {"help", "config", "demo", "new_token", "publication", "subscription"}
+_NOT_HERE = frozenset({"help", "config", "demo", "new_token", "publication", "subscription"})
 _NOT_HERE |= {one.name for one in fields(TopicOptions)}
 """Parameters that are not keys. A subscription by topics and words is a ``[[subscription]]``."""
 _NAMES_FILES = frozenset({"publications", "events", "store", "feeds"})
@@ -77,13 +75,15 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     """
     own = _parameters(command)
     found: dict[str, Any] = {}
-    for table, key, value, place in _entries(path):
+    entries = list(_entries(path))
+    for table, key, value, place in entries:
         if table in ("", f"[{context.info_name}]") and key in own:
             found[own[key].name] = _value(own[key], value, path.parent, context, place)
         elif key not in _keys(table, context):
             raise InputError(_unknown(table, key, place, context))
-    read_limits(path)
-    if "subscriptions" in own and "subscription" in read_tables(path)[0]:
+        elif table == _LIMITS:
+            _limit(key, value, place)
+    if "subscriptions" in own and any(table == _SUBSCRIPTION for table, *_ in entries):
         _check_name(path)
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found
@@ -94,24 +94,26 @@ def read_limits(path: Path | None) -> BrokerLimits:
 
     Raise `InputError` for an invalid value. `read_config` has checked the keys.
     """
-    from graphmatch.broker.models.limits import BrokerLimits
-
-    known, values = _limits(), dict[str, Any]()
+    values: dict[str, Any] = {}
     for table, key, value, place in () if path is None else _entries(path):
-        if table != _LIMITS or key not in known:
-            continue
-        if isinstance(known[key].default, int):
-            parsed: object = value if type(value) is int and value > 0 else None
-            form, example = "number above 0", "1000"
-        else:
-            found = re.fullmatch(r"([1-9]\d{0,5}) ?(minute|hour|day)s?", str(value))
-            parsed = found and timedelta(**{f"{found[2]}s": int(found[1])})
-            form, example = "duration", '"12 hours"'
-        if parsed is None:
-            what = f"`{key}` is not a {form}"
-            raise InputError(Problem(what, place, f"Write {key} = {example}."))
-        values[known[key].name] = parsed
+        if table == _LIMITS:
+            values[key.replace("-", "_")] = _limit(key, value, place)
     return BrokerLimits(**values)
+
+
+def _limit(key: str, value: object, place: Place) -> object:
+    """Return the value of a limit, a number or a duration; raise `InputError` if it is invalid."""
+    if isinstance(_limits()[key], int):
+        parsed: object = value if type(value) is int and value > 0 else None
+        form, example = "number above 0", "1000"
+    else:
+        found = re.fullmatch(r"([1-9]\d{0,5}) ?(minute|hour|day)s?", str(value))
+        parsed = found and timedelta(**{f"{found[2]}s": int(found[1])})
+        form, example = "duration", '"12 hours"'
+    if parsed is None:
+        what = f"`{key}` is not a {form}"
+        raise InputError(Problem(what, place, f"Write {key} = {example}."))
+    return parsed
 
 
 def write_config(path: Path) -> None:
@@ -125,8 +127,8 @@ def write_config(path: Path) -> None:
 def _check_name(path: Path) -> None:
     """Raise `InputError` if subscriptions are not read from a file with this name."""
     if path.suffix.lower() != ".toml":
-        what = "the name of a file with [[subscription]] does not end in .toml"
-        raise InputError(Problem(what, Place(str(path)), "Choose a name such as graphmatch.toml."))
+        what, remedy = "the name does not end in .toml", "Choose a name such as graphmatch.toml."
+        raise InputError(Problem(what, Place(str(path)), remedy))
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
@@ -139,7 +141,7 @@ def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
         content, _ = read_tables(path)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
-    text = path.read_text(encoding="utf-8-sig").splitlines()
+    text = path.read_text(encoding="utf-8-sig").split("\n")
     for name, value in content.items():
         listed = value if isinstance(value, list) else [value]
         line = _line(text, name)
@@ -156,10 +158,9 @@ def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
             line = _line(text, name, (line or 0) + 1)
 
 
-def _limits() -> dict[str, Field[Any]]:
-    from graphmatch.broker.models.limits import BrokerLimits
-
-    return {one.name.replace("_", "-"): one for one in fields(BrokerLimits)}
+def _limits() -> dict[str, object]:
+    """Return the defaults of the limits, by their keys."""
+    return {one.name.replace("_", "-"): one.default for one in fields(BrokerLimits)}
 
 
 def _keys(table: str, context: Any) -> Iterator[str]:

@@ -84,11 +84,10 @@ def watch(
             raise InputError(Problem(what, Place("--feeds"), remedy))
         engine = session.subscribed_engine(engine_options, subscription_options)
         session.show_warnings()
-        made = writer(watch_options.form, session.out, engine)
         with SqliteFeedStore(watch_options.state, cutoff=watch_options.since) as store:
             seen = Seen(store.connection, watch_options.state, utc_now)
-            watch = _Watch(session, engine, Alerts(engine, made, seen=seen), watch_options)
-            asyncio.run(watch.run(listed, store))
+            alerts = Alerts(engine, writer(watch_options.form, session.out, engine), seen=seen)
+            asyncio.run(_Watch(session, engine, alerts, watch_options).run(listed, store))
         return session.status
 
 

@@ -713,9 +713,9 @@ def test_init_names_a_command_that_reads_the_file(name: str) -> None:
 
 
 def test_a_configuration_with_subscriptions_is_toml() -> None:
-    assert "Choose a name such as graphmatch.toml" in run("init", "x.txt", status=2).stderr
+    assert "x.txt: the name does not end in .toml." in run("init", "x.txt", status=2).stderr
     Path("x.txt").write_text(CONFIG)
-    assert "does not end in .toml" in run("filter", "--config", "x.txt", status=2).stderr
+    assert "the name does not end in .toml" in run("filter", "--config", "x.txt", status=2).stderr
 
 
 def test_an_item_is_explained_by_its_link() -> None:
