@@ -7,9 +7,11 @@ use crate::fault::{Fault, fault_at};
 use crate::limits::{Limits, grouped};
 use crate::precheck::quoted_length;
 use oxiri::Iri;
+use regex::Regex;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::panic::resume_unwind;
+use std::sync::LazyLock;
 
 /// The parser reads the arguments of these functions twice, so each nested call doubles its time.
 const READ_TWICE: [&str; 4] = ["REGEX", "REPLACE", "SUBSTR", "GROUP_CONCAT"];
@@ -20,6 +22,12 @@ const PARTS_PER_PATTERN: usize = 4;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const BRACKETS: [(&str, &str); 6] =
     [("<<(", ")>>"), ("<<", ">>"), ("{|", "|}"), ("(", ")"), ("{", "}"), ("[", "]")];
+/// A number with a plus sign.
+static SIGNED: LazyLock<Regex> = LazyLock::new(|| {
+    let exponent = "[eE][+-]?[0-9]+";
+    let text = format!(r"^\+(?:[0-9]*\.?[0-9]+{exponent}|[0-9]+\.{exponent}|[0-9]*\.?[0-9]+)");
+    Regex::new(&text).expect("a regular expression")
+});
 /// The stack on which deep queries are parsed, analysed and evaluated.
 const STACK: usize = 64 << 20;
 
@@ -155,8 +163,7 @@ impl<'a> Scanner<'a> {
             }
             '+' if self.mode == Mode::Pattern && rest[1..].starts_with(is_numeric) => {
                 // The parser would read the sign as the end of a path.
-                let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-                let number = rest[..span(rest, is_part)].trim_end_matches('.');
+                let number = SIGNED.find(rest).map_or("+", |found| found.as_str());
                 let datatype = match number {
                     _ if number.contains(['e', 'E']) => "double",
                     _ if number.contains('.') => "decimal",
