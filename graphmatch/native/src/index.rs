@@ -11,7 +11,7 @@ use crate::dictionary::{ANY, Dictionary, Id, Kind};
 use crate::filter::FilterEvaluator;
 use crate::graph::Graph;
 use crate::lexical::LiteralParts;
-use crate::postings::{self, NO_OWNER, Placement, PostingIndex};
+use crate::postings::{self, NO_OWNER, PostingIndex};
 use crate::predicates::{TableScratch, Tables};
 use crate::subscriptions::{Number, RowId};
 use crate::text::TextIndex;
@@ -326,11 +326,6 @@ impl Index {
                 alone.solutions(row, graph, &tests, &mut scratch.patterns, on);
             }
         }
-    }
-
-    /// Returns how a row is indexed; `None` for a row in a table.
-    pub fn placement(&self, row: RowId) -> Option<Placement> {
-        if row & TABLE == 0 { self.patterns.placement(row) } else { None }
     }
 
     /// Estimates the number of allocated bytes.

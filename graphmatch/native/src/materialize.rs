@@ -83,12 +83,11 @@ impl MaterializationCache {
         compiler: &Compiler,
         [property, object]: [Id; 2],
         omitted: usize,
-        watch: &Watch,
     ) -> &[Compiled] {
         let key = [property, object, omitted as Id];
         if !self.compiled.contains_key(&key) {
-            let rules = compiler.compile([property, object], omitted, &mut self.useful, watch);
-            if watch.is_over() {
+            let rules = compiler.compile([property, object], omitted, &mut self.useful);
+            if compiler.watch.is_over() {
                 return &[];
             }
             self.size += rules.len() + 8;
@@ -104,23 +103,18 @@ pub(crate) struct Compiler<'a> {
     pub ontology: &'a Ontology,
     pub terms: Terms<'a>,
     pub demand: &'a Demand,
+    pub watch: &'a Watch,
 }
 
 impl Compiler<'_> {
     /// Adds all useful triples that can be derived from a graph, but no more than a maximum, until
     /// the time is over. Returns false if there may be more.
-    pub fn derive(
-        self,
-        graph: &mut Graph,
-        cache: &mut MaterializationCache,
-        most: usize,
-        watch: &Watch,
-    ) -> bool {
+    pub fn derive(self, graph: &mut Graph, cache: &mut MaterializationCache, most: usize) -> bool {
         let (complete, most) =
             (vec![NO_RULE; graph.triples.len()], graph.triples.len().saturating_add(most));
         let index = self.ontology.schema.is_owl_rl.then(|| Index::of(&graph.triples));
         let mut one =
-            Materializer { compiler: self, watch, index, joins: None, complete, found: Vec::new() };
+            Materializer { compiler: self, index, joins: None, complete, found: Vec::new() };
         one.run(graph, most, cache) && graph.triples.len() < most
     }
 
@@ -189,7 +183,7 @@ impl Compiler<'_> {
                     continue;
                 }
                 let left = (1 << rule.schema) - 1;
-                solve(rule, left, &bindings, false, None, &look, &mut |bindings, _| {
+                solve(rule, left, &bindings, false, self.watch, &look, &mut |bindings, _| {
                     let [_, property, object] = instance(rule.conclusion, bindings);
                     if is_one_step || is_property(rule, property, terms) {
                         let compiled = Compiled { rule: number, premise, bindings: *bindings };
@@ -206,12 +200,10 @@ impl Compiler<'_> {
         [property, object]: [Id; 2],
         omitted: usize,
         useful: &mut HashMap<[Id; 2], bool>,
-        watch: &Watch,
     ) -> Vec<Compiled> {
         let mut found = Vec::new();
         self.each_rule([property, object], false, omitted, |compiled, conclusion, reads_object| {
-            if reads_object == (object != ANY)
-                && self.is_useful(conclusion, compiled.rule, useful, watch)
+            if reads_object == (object != ANY) && self.is_useful(conclusion, compiled.rule, useful)
             {
                 found.push(compiled);
             }
@@ -226,7 +218,6 @@ impl Compiler<'_> {
         conclusion: [Id; 2],
         rule: usize,
         useful: &mut HashMap<[Id; 2], bool>,
-        watch: &Watch,
     ) -> bool {
         let schema = &self.ontology.schema;
         let is_hierarchical = schema.rules[rule].is_hierarchical(&schema.vocabulary);
@@ -252,7 +243,7 @@ impl Compiler<'_> {
                     agenda.push(following);
                 }
             });
-            if watch.is_over() {
+            if self.watch.is_over() {
                 return false;
             }
             omitted = NO_RULE;
@@ -334,7 +325,6 @@ struct Joins {
 /// Derives triples from one graph.
 struct Materializer<'a> {
     compiler: Compiler<'a>,
-    watch: &'a Watch,
     /// The graph's triples, if rules have several premises of data or there is schema.
     index: Option<Index>,
     joins: Option<Joins>,
@@ -371,7 +361,7 @@ impl Materializer<'_> {
                     }
                 }
             }
-            if self.watch.is_over() {
+            if self.compiler.watch.is_over() {
                 return false;
             }
             number += 1;
@@ -382,7 +372,7 @@ impl Materializer<'_> {
     /// Whether a triple is schema that makes it necessary to take all triples once more: to join
     /// them, or to derive the pairs of a hierarchy.
     fn begins_again(&mut self, triple: Triple, graph: &Graph) -> bool {
-        let Compiler { ontology, terms, demand } = self.compiler;
+        let Compiler { ontology, terms, demand, .. } = self.compiler;
         let v = &ontology.schema.vocabulary;
         if !ontology.is_schema(triple) || [v.first, v.rest].contains(&triple[1]) {
             return false;
@@ -422,9 +412,9 @@ impl Materializer<'_> {
         cache: &mut MaterializationCache,
     ) {
         let compiler = self.compiler;
-        let Compiler { ontology, terms, demand } = compiler;
+        let Compiler { ontology, terms, demand, watch } = compiler;
         let [_, property, object] = triple;
-        let Self { watch, index, found, .. } = self;
+        let Self { index, found, .. } = self;
         let look = |_, key| data(ontology, index.as_ref(), key);
         let mut apply = |compiled: &Compiled| {
             let rule = &ontology.schema.rules[compiled.rule];
@@ -447,7 +437,7 @@ impl Materializer<'_> {
             if left == 0 {
                 conclude(&bindings, false);
             } else {
-                solve(rule, left, &bindings, false, Some(watch), &look, &mut conclude);
+                solve(rule, left, &bindings, false, watch, &look, &mut conclude);
             }
         };
         if let Some(joins) = &self.joins {
@@ -464,17 +454,17 @@ impl Materializer<'_> {
         }
         let known = ontology.flags(property);
         if known & LEADS != 0 {
-            cache.rules(&compiler, [property, ANY], complete, watch).iter().for_each(&mut apply);
+            cache.rules(&compiler, [property, ANY], complete).iter().for_each(&mut apply);
         }
         if ontology.flags(object) & (CLASS | TOPIC) == 0 && !is_value(ontology, object) {
             return;
         }
         if known & OWN != 0 || demand.has_property(property) {
-            cache.rules(&compiler, [property, object], complete, watch).iter().for_each(apply);
+            cache.rules(&compiler, [property, object], complete).iter().for_each(apply);
         } else if compiler.is_asked(property, ANY) {
             // The id of a term that nothing holds may be another term's tomorrow.
             let key = [property, object];
-            compiler.compile(key, complete, &mut cache.useful, watch).iter().for_each(apply);
+            compiler.compile(key, complete, &mut cache.useful).iter().for_each(apply);
         }
     }
 
@@ -493,10 +483,8 @@ impl Materializer<'_> {
     /// Joins a triple, as each premise of each rule, with the graph's triples and the ontology's.
     /// Rules whose schema is all in the ontology are left to [`Self::apply_compiled`].
     fn join(&mut self, triple: Triple, number: usize) {
-        let Compiler { ontology, terms, .. } = self.compiler;
-        let Self { watch, joins: Some(joins), index: Some(index), found, .. } = self else {
-            return;
-        };
+        let Compiler { ontology, terms, watch, .. } = self.compiler;
+        let Self { joins: Some(joins), index: Some(index), found, .. } = self else { return };
         let v = &ontology.schema.vocabulary;
         let is_link = !joins.is_pair[number] && ontology.is_premise(triple, terms);
         for (number, rule) in ontology.schema.rules.iter().enumerate() {
@@ -519,7 +507,7 @@ impl Materializer<'_> {
                     continue;
                 }
                 let left = ((1 << rule.premises.len()) - 1) & !(1 << premise);
-                solve(rule, left, &bindings, false, Some(watch), &look, &mut |bindings, is_own| {
+                solve(rule, left, &bindings, false, watch, &look, &mut |bindings, is_own| {
                     let is_compiled = !is_schema && rule.schema > 0 && !is_own;
                     let following = instance(rule.conclusion, bindings);
                     let [s, p, o] = following;
@@ -588,7 +576,7 @@ impl Ontology {
         if !self.entailment {
             return true;
         }
-        let is_whole = Compiler { ontology: self, terms, demand }.derive(graph, cache, most, watch);
+        let is_whole = Compiler { ontology: self, terms, demand, watch }.derive(graph, cache, most);
         if self.schema.is_owl_rl {
             let v = &self.schema.vocabulary;
             graph.take_helpers(|triple| v.is_helper(triple, terms), v.contradiction);

@@ -25,7 +25,6 @@ use crate::snapshot::{from_bytes, to_bytes};
 use crate::subscriptions::RowId;
 use crate::triples::Triple;
 use hashbrown::{HashMap, HashTable};
-use pyo3::IntoPyObject;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::hint::black_box;
@@ -165,25 +164,6 @@ impl Scratch {
     pub fn is_late(&self) -> bool {
         self.stack.is_over
     }
-}
-
-/// How a row is indexed.
-#[derive(Clone, Debug, PartialEq, IntoPyObject)]
-pub struct Placement<K = Triple> {
-    /// The access pattern, with `ANY` for variables.
-    pub access: K,
-    /// The second pattern.
-    pub second: Option<K>,
-    /// The estimated share of publications that contain the access pattern.
-    pub frequency: f64,
-    /// The number of sampled publications that contain it.
-    pub met: u32,
-    /// The number of samples.
-    pub sampled: u32,
-    /// The length of its posting list.
-    pub postings: usize,
-    /// The number of rows with the same program.
-    pub alike: usize,
 }
 
 /// A row in a posting list, and the tag of its second pattern or 0.
@@ -643,23 +623,6 @@ impl PostingIndex {
         }
         is_rarer
     }
-
-    /// Returns how a row is indexed; `None` if the row does not exist.
-    pub fn placement(&self, row: RowId) -> Option<Placement> {
-        let (program, constants) = self.row(row)?;
-        let (access, second) = self.listed_steps(row);
-        let key = |step: u32| (step != NO_STEP).then(|| program.access(step as usize, constants));
-        let tag = self.tag_of(row, access);
-        Some(Placement {
-            access: key(access).unwrap_or([crate::dictionary::ANY; 3]),
-            second: key(second),
-            frequency: self.frequencies.estimate(tag),
-            met: self.frequencies.count_of(tag),
-            sampled: self.frequencies.samples,
-            postings: self.postings.get(tag).len(),
-            alike: self.programs.uses(self.rows.get(row)[PROGRAM]) as usize,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -677,6 +640,19 @@ mod tests {
             Filter::Compare { operator: Comparison::Equal, constant } => term == *constant,
             Filter::Any(any) => any.iter().any(|one| by_number(one, term)),
             _ => false,
+        }
+    }
+
+    impl PostingIndex {
+        /// The access pattern of a row, with `ANY` for variables, its second pattern, and the length
+        /// of its posting list.
+        fn placement(&self, row: RowId) -> Option<(Triple, Option<Triple>, usize)> {
+            let (program, constants) = self.row(row)?;
+            let (access, second) = self.listed_steps(row);
+            let key =
+                |step: u32| (step != NO_STEP).then(|| program.access(step as usize, constants));
+            let postings = self.postings.get(self.tag_of(row, access)).len();
+            Some((key(access).unwrap_or([ANY; 3]), key(second), postings))
         }
     }
 
@@ -904,7 +880,7 @@ mod tests {
                 patterns.rebalance(&mut scratch.statistics);
                 for (&row, branch) in &live {
                     assert_eq!(&patterns.branch(row), branch);
-                    assert!(patterns.placement(row).unwrap().postings > 0);
+                    assert!(patterns.placement(row).unwrap().2 > 0);
                 }
             }
         }
@@ -1015,10 +991,9 @@ mod tests {
         let rows: Vec<RowId> = (0..100).map(|n| add(&mut patterns, &one(10 * n))).collect();
         let other = add(&mut patterns, &branch(&[[V(0), V(1), V(0)]]));
         assert_eq!(patterns.programs(), 2);
-        let placement = patterns.placement(rows[4]).unwrap();
-        assert_eq!((placement.access, placement.second), ([ANY, 40, 41], Some([ANY, 3, ANY])));
-        assert_eq!((placement.alike, placement.postings, placement.met), (100, 1, 0));
-        assert_eq!(patterns.placement(other).unwrap().access, [ANY; 3]);
+        let placement = Some(([ANY, 40, 41], Some([ANY, 3, ANY]), 1));
+        assert_eq!(patterns.placement(rows[4]), placement);
+        assert_eq!(patterns.placement(other).unwrap().0, [ANY; 3]);
         assert_eq!(patterns.placement(500), None);
         let triples = [[LOCAL, 40, 41], [LOCAL, 3, 5], [LOCAL + 1, 50, 51]];
         assert_eq!(find(&patterns, &triples), [rows[4]]);
@@ -1076,8 +1051,7 @@ mod tests {
             moved >= 1_500 && after < 10_000 && before > 10 * after,
             "{moved} {before} {after}"
         );
-        let placement = patterns.placement(rows[0]).unwrap();
-        assert!(placement.frequency < 0.1 && placement.access != [ANY, 1, 2]);
+        assert_ne!(patterns.placement(rows[0]).unwrap().0, [ANY, 1, 2]);
         rows.iter().for_each(|&row| patterns.remove(row));
         assert!(patterns.postings.table.is_empty());
     }

@@ -387,11 +387,11 @@ pub fn solve<'a>(
     left: u32,
     bindings: &Bindings,
     is_own: bool,
-    watch: Option<&Watch>,
+    watch: &Watch,
     look: &impl Fn(usize, Triple) -> Box<dyn Iterator<Item = (Triple, bool)> + 'a>,
     call: &mut impl FnMut(&Bindings, bool),
 ) {
-    if watch.is_some_and(Watch::is_over) {
+    if watch.is_over() {
         return;
     }
     let key = |number: usize| instance(rule.premises[number], bindings);

@@ -114,10 +114,10 @@ impl Ontology {
         }
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
-        let compiler = Compiler { ontology: &ontology, terms, demand: &demand };
-        let most = if stated.owl_rl { OWL_RL_TRIPLES } else { RDFS_TRIPLES };
         let watch = Budget::new(&Limits::default(), 0, Some(TIME), || false).watch();
-        ontology.is_truncated = !compiler.derive(&mut closure, &mut cache, most, &watch);
+        let compiler = Compiler { ontology: &ontology, terms, demand: &demand, watch: &watch };
+        let most = if stated.owl_rl { OWL_RL_TRIPLES } else { RDFS_TRIPLES };
+        ontology.is_truncated = !compiler.derive(&mut closure, &mut cache, most);
         let is_helper = |triple| vocabulary.is_helper(triple, terms);
         ontology.helpers = Sorted::new(closure.take_helpers(is_helper, vocabulary.contradiction));
         ontology.contradictions = std::mem::take(&mut closure.contradictions);

@@ -28,7 +28,6 @@ use crate::ontology::build::{OntologyInput, hold};
 use crate::ontology::{Ontology, Steps};
 use crate::operators::Operator;
 use crate::parameterize::Parameterizer;
-use crate::postings::Placement;
 use crate::precheck::is_plain_rdf_xml;
 use crate::publication::Publication;
 use crate::query::COMPOSITION;
@@ -125,7 +124,6 @@ pub(super) struct IndexPlanRow<'py> {
     residual: Vec<Cow<'static, str>>,
     unindexed: bool,
     suspended: bool,
-    rows: Vec<Placement<[Option<String>; 3]>>,
 }
 
 /// The parts of an ontology ([`OntologyInput`]), and the names that stand for other classes now.
@@ -494,7 +492,7 @@ impl Core {
     /// Returns how a subscription is indexed, or `None` if the id is unknown.
     fn index_plan<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<IndexPlanRow<'py>>> {
         let found = self.read(py, |engine| {
-            let Engine { subscriptions, dictionary, index, .. } = engine;
+            let Engine { subscriptions, dictionary, .. } = engine;
             let number = subscriptions.find(id)?;
             let record = subscriptions.get(number);
             let query = Query::stored(engine, number)?;
@@ -502,18 +500,9 @@ impl Core {
             let id_of = |id| dictionary.get(&terms.text(id)).unwrap_or(LOCAL);
             let mut plan = engine.index_plan(filled, false, id_of);
             plan.entries.truncate(record.rows.len());
-            let text = |id| String::from_utf8_lossy(&dictionary.text(id)).into_owned();
-            let texts = |key: Triple| key.map(|id| (id != ANY).then(|| text(id)));
-            let placed = record.rows.iter().filter_map(|&row| index.placement(row));
-            let rows = placed.map(
-                |Placement { access, second, frequency, met, sampled, postings, alike }| {
-                    let (access, second) = (texts(access), second.map(texts));
-                    Placement { access, second, frequency, met, sampled, postings, alike }
-                },
-            );
-            Some((query, terms, plan, record.flags, rows.collect()))
+            Some((query, terms, plan, record.flags))
         });
-        let Some((query, terms, plan, flags, rows)) = found else { return Ok(None) };
+        let Some((query, terms, plan, flags)) = found else { return Ok(None) };
         let entries = plan.entries.iter();
         let entries = entries.map(|(number, branch)| query.branch(py, &terms, *number, branch));
         Ok(Some(IndexPlanRow {
@@ -522,7 +511,6 @@ impl Core {
             residual: plan.residual,
             unindexed: flags & UNINDEXED != 0,
             suspended: flags & SUSPENDED != 0,
-            rows,
         }))
     }
 
