@@ -812,8 +812,8 @@ def test_files_of_subscriptions_that_are_not_there(tmp_path: Path, good: Path) -
         f"refused  {missing}: cannot be read: No such file or directory. "
         "Check the name and permissions.",
         f"refused  {empty}: the folder has no .rq or .jsonl files. Give a folder that has some.",
-        "error    --subscriptions: there is no subscription to match. Give some with "
-        "--subscriptions, or --topic and --word.",
+        "error    --subscriptions: there is no subscription to match. Give --subscriptions, "
+        "such as graphmatch.toml, or --topic and --word.",
     ]
     assert outcome.status == 2
 

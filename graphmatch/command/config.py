@@ -75,15 +75,16 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
     """
     own = _parameters(command)
     found: dict[str, Any] = {}
-    entries = list(_entries(path))
-    for table, key, value, place in entries:
+    tables: set[str] = set()
+    for table, key, value, place in _entries(path):
+        tables.add(table)
         if table in ("", f"[{context.info_name}]") and key in own:
             found[own[key].name] = _value(own[key], value, path.parent, context, place)
         elif key not in _keys(table, context):
             raise InputError(_unknown(table, key, place, context))
         elif table == _LIMITS:
             _limit(key, value, place)
-    if "subscriptions" in own and any(table == _SUBSCRIPTION for table, *_ in entries):
+    if "subscriptions" in own and _SUBSCRIPTION in tables:
         _check_name(path)
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
     return found

@@ -190,7 +190,7 @@ class Session:
         self.take_in(engine, subscription_options)
         if not len(engine):
             what = "there is no subscription to match"
-            remedy = "Give some with --subscriptions, --topic, --word, or --config graphmatch.toml."
+            remedy = "Give --subscriptions, such as graphmatch.toml, or --topic and --word."
             raise InputError(Problem(what, Place("--subscriptions"), remedy))
         return engine
 
