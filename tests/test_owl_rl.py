@@ -163,6 +163,7 @@ def test_patterns_without_a_property_see_no_helpers() -> None:
         triples(
             ":A owl:equivalentClass [ owl:intersectionOf (:B :C) ] ."
             ":u owl:propertyChainAxiom (:p :q) ."
+            ":v owl:propertyChainAxiom :list . :list rdf:first :p ; rdf:rest (:q) ."
         )
     )
     engine = Engine(ontology, entailment="owl-rl")

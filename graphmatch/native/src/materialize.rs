@@ -12,10 +12,10 @@
 //! * *Joins.* If a publication states or derives schema, and while the ontology is made, the other
 //!   premises are looked up among the graph's triples and those of the ontology.
 //!
-//! All terms above a term in a hierarchy come at once from the ontology's arrays. The
-//! pairs that only the transitivity of a graph's own hierarchy gives (n²/2 of a chain of n classes)
-//! are derived if there is a demand for them or a rule says more about the hierarchy's property.
-//! They are not used as schema, because the links that they were made of lead as far.
+//! All ancestors of a term come at once from the ontology's arrays. A *pair* is a term and an ancestor
+//! in the publication's own hierarchy that only transitivity connects (a chain of n classes has n²/2
+//! pairs). Pairs are derived if a subscription asks for them or a rule says more about the property.
+//! They are not used as schema, because the stated links give the same conclusions.
 //!
 //! Cost: two look-ups in an array for a triple without conclusions; some twenty hash look-ups
 //! for one that is joined, and some eighty with OWL 2 RL.
@@ -43,8 +43,8 @@ pub struct MaterializationCache {
     size: usize,
     /// By a property, with [`ANY`] or with an object, and the rule that is left out.
     compiled: HashMap<[Id; 3], Vec<Compiled>>,
-    /// Whether a subscription can use what follows from a property with [`ANY`] or an object of the
-    /// ontology.
+    /// Whether a subscription can use a triple with a property and an object (or [`ANY`]), or a
+    /// triple that follows from it.
     useful: HashMap<[Id; 2], bool>,
     /// The demanded classes of a pair of a property and a class: the class itself and its
     /// superclasses.
@@ -145,9 +145,9 @@ impl Compiler<'_> {
     }
 
     /// Calls a function with each compiled rule for a property and an object, the property and the
-    /// object of its conclusion, and whether it depends on the object. A hierarchy is gone up to the
-    /// top, or one step. One rule is left out: where a hierarchy gave all that is above a term, to go
-    /// up from each again would cost the square of its height.
+    /// object of its conclusion, and whether it depends on the object. With `is_one_step`, a hierarchy
+    /// is followed one step, otherwise to the top. The rule `omitted` is skipped: if it derived all
+    /// ancestors, applying it to each of them would take quadratic time.
     fn each_rule(
         &self,
         [property, object]: [Id; 2],
@@ -223,7 +223,7 @@ impl Compiler<'_> {
         let is_hierarchical = schema.rules[rule].is_hierarchical(&schema.vocabulary);
         let mut omitted = if is_hierarchical { rule } else { NO_RULE };
         let mut agenda = vec![conclusion];
-        // What was reached, and from where.
+        // Each key that was reached, with the one before it.
         let mut seen = HashMap::new();
         while let Some(mut current) = agenda.pop() {
             let known = useful.get(&current).copied();
@@ -231,6 +231,7 @@ impl Compiler<'_> {
                 continue;
             }
             if known == Some(true) && omitted == NO_RULE || self.is_asked(current[0], current[1]) {
+                // The whole path is useful, but a rule was omitted for its first key.
                 while current != conclusion {
                     self.note_useful(useful, current, true);
                     current = seen[&current];
@@ -252,7 +253,7 @@ impl Compiler<'_> {
         false
     }
 
-    /// Notes whether a key is useful. Terms that the ontology does not hold may get other ids.
+    /// Notes whether a key is useful. The id of a term outside the ontology may be reused.
     fn note_useful(&self, useful: &mut HashMap<[Id; 2], bool>, key: [Id; 2], is_useful: bool) {
         if self.ontology.is_known([ANY, key[0], key[1]]) {
             useful.insert(key, is_useful);
@@ -265,9 +266,10 @@ fn is_value(ontology: &Ontology, object: Id) -> bool {
     ontology.schema.is_owl_rl && inline::is_inline(object)
 }
 
-/// Whether a term can be the property of a rule's conclusion.
+/// Whether a term can be the property of a rule's conclusion: an IRI, or the blank node of a list,
+/// which makes the triple a helper.
 fn is_property(rule: &Rule, term: Id, terms: Terms) -> bool {
-    rule.has_list || terms.kind(term) == Kind::Iri
+    rule.is_list != (terms.kind(term) == Kind::Iri)
 }
 
 type Found<'a> = Box<dyn Iterator<Item = (Triple, bool)> + 'a>;
@@ -282,7 +284,7 @@ fn schema<'a>(
     Box::new(ontology.schema_triples(key, is_one_step, terms).map(|triple| (triple, false)))
 }
 
-/// Triples by their terms, one by one, by those that joins ask for, and by all.
+/// Triples by one term, by property and subject or object, and by all terms.
 #[derive(Default)]
 struct Index(HashMap<Triple, Vec<Triple>>);
 
@@ -301,7 +303,7 @@ impl Index {
         }
     }
 
-    /// The triples with some terms, and perhaps others.
+    /// The triples with the terms of a key, and perhaps others, which [`bind`] leaves out.
     fn matching(&self, key: Triple) -> impl Iterator<Item = (Triple, bool)> + '_ {
         let [s, p, _] = key;
         let key = if s != ANY && p == ANY { [s, ANY, ANY] } else { key };
@@ -342,7 +344,7 @@ impl Materializer<'_> {
         let mut number = 0;
         while number < graph.triples.len() && graph.triples.len() < most {
             let triple = graph.triples[number];
-            if self.begins_again(triple, graph) {
+            if self.needs_restart(triple, graph) {
                 number = 0;
                 continue;
             }
@@ -369,9 +371,10 @@ impl Materializer<'_> {
         true
     }
 
-    /// Whether a triple is schema that makes it necessary to take all triples once more: to join
-    /// them, or to derive the pairs of a hierarchy.
-    fn begins_again(&mut self, triple: Triple, graph: &Graph) -> bool {
+    /// Returns true if a triple of schema requires another pass over all triples: to join them, or to
+    /// derive the pairs of a hierarchy. At the first such triple, joins begin. Nodes of lists are
+    /// joined with the triple that refers to the list.
+    fn needs_restart(&mut self, triple: Triple, graph: &Graph) -> bool {
         let Compiler { ontology, terms, demand, .. } = self.compiler;
         let v = &ontology.schema.vocabulary;
         if !ontology.is_schema(triple) || [v.first, v.rest].contains(&triple[1]) {
@@ -403,8 +406,8 @@ impl Materializer<'_> {
         is_first || joins.wanted != before
     }
 
-    /// Applies the rules that the ontology's schema makes for a triple, unless all that one of them
-    /// gives is derived already.
+    /// Applies the rules that the ontology's schema makes for a triple, except the rule `complete`,
+    /// of which all conclusions are derived already.
     fn apply_compiled(
         &mut self,
         triple: Triple,
@@ -462,7 +465,7 @@ impl Materializer<'_> {
         if known & OWN != 0 || demand.has_property(property) {
             cache.rules(&compiler, [property, object], complete).iter().for_each(apply);
         } else if compiler.is_asked(property, ANY) {
-            // The id of a term that nothing holds may be another term's tomorrow.
+            // The rules are not cached, because the id of this object may be reused.
             let key = [property, object];
             compiler.compile(key, complete, &mut cache.useful).iter().for_each(apply);
         }
@@ -547,7 +550,7 @@ fn data<'a>(ontology: &'a Ontology, index: Option<&'a Index>, key: Triple) -> Fo
 impl Joins {
     fn push(&mut self, triple: Triple, is_pair: bool, ontology: &Ontology, terms: Terms) {
         let [s, p, o] = triple;
-        // Symmetry gives this triple too, and would not find it new.
+        // If the inverse is schema, symmetry gives this triple too, so it must be schema as well.
         let is_pair = is_pair && !self.same.contains(&[o, p, s]);
         if ontology.is_schema(triple) && !is_pair && ontology.is_premise(triple, terms) {
             self.schema.push(triple);

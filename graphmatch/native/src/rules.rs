@@ -1,8 +1,8 @@
 //! The rules of `docs/reference/semantics.md`, as data, and the terms that they know.
 //!
-//! A rule has premises of schema, whose terms belong to vocabularies of ontologies, premises of data,
-//! and a conclusion. [`crate::materialize`] evaluates them: to add a rule, add a row to [`RDFS`] or
-//! [`OWL_RL`]. Evaluation and demand are computed from the rows.
+//! A rule has schema premises, data premises and a conclusion. Schema premises use the vocabulary of
+//! ontologies (`P rdfs:domain C`). Data premises are other triples (`X P Y`).
+//! [`crate::materialize`] evaluates the rules. To add a rule, add a row to [`RDFS`] or [`OWL_RL`].
 //!
 //! OWL 2 RL has rules about lists of any length. Here they are rules about one node of a list, with
 //! *helper* triples ([`Vocabulary::is_helper`]), which no query sees. A list is itself a property:
@@ -124,7 +124,7 @@ impl Vocabulary {
         [self.sub_class, self.sub_property, self.broader_transitive]
     }
 
-    /// Whether only rules see a triple: its property is one of rules alone, or a list.
+    /// Whether only rules see a triple: its property is used by rules only, or is a node of a list.
     pub fn is_helper(&self, [_, property, _]: Triple, terms: Terms) -> bool {
         let list = [self.item, self.list_of, self.has_path, self.has_keys, self.has_parts];
         let others = [self.all_of, self.filler, self.contradiction];
@@ -145,7 +145,7 @@ pub type Bindings = [Id; VARIABLES];
 
 /// If the premises hold, so does the conclusion.
 pub struct Rule {
-    /// The name in the reference.
+    /// The name in explanations.
     pub name: &'static str,
     /// The premises of schema, then those of data.
     pub premises: Vec<Pattern>,
@@ -153,8 +153,8 @@ pub struct Rule {
     pub schema: usize,
     pub conclusion: Pattern,
     pub condition: Condition,
-    /// Whether it is about a node of a list.
-    pub has_list: bool,
+    /// Whether the property of the conclusion is a list.
+    pub is_list: bool,
 }
 
 impl Rule {
@@ -163,7 +163,8 @@ impl Rule {
         &self.premises[self.schema..]
     }
 
-    /// Whether the only schema is a hierarchy, so that all that is above a term is derived at once.
+    /// Whether the only schema premise is a link of a hierarchy, so that the triples of all ancestors
+    /// are derived in one step.
     pub fn is_hierarchical(&self, v: &Vocabulary) -> bool {
         let is_hierarchy = |id: &Id| self.premises[0][1] == Node::Constant(*id);
         self.schema == 1 && self.premises.len() == 2 && v.hierarchies().iter().any(is_hierarchy)
@@ -186,8 +187,8 @@ pub enum Condition {
     /// The rule says that a hierarchy is transitive. The number is its place among
     /// [`Vocabulary::hierarchies`].
     Transitive(usize),
-    /// The publication states or derives the schema, since such triples of the ontology are root
-    /// terms already. If the rule has two premises, the first two variables differ.
+    /// The publication states or derives the schema. Terms that the ontology equates have one root
+    /// already. If the rule has two premises, the first two variables differ.
     InPublication,
     /// The subject and the object of the conclusion differ.
     Distinct,
@@ -225,19 +226,19 @@ const RDFS: [(&str, &str, &str, Condition); 20] = [
     ("same", "A same_as B | X Y A", "X Y B", InPublication),
 ];
 
-/// The further rules of OWL 2 RL, one in a line: its name, its premises and its conclusion, in the
-/// same form. `contradiction` is what the W3C calls *false*.
+/// The further rules of OWL 2 RL, one in a line: `name: premises => conclusion`. `contradiction` is
+/// what the W3C calls *false*. If `distinct` follows, subject and object of the conclusion differ.
 const OWL_RL: &str = "\
 eq-rep-p: A same_as B | X A Y => X B Y
 eq-diff1: A different_from A | => A contradiction A
 eq-diff1: A different_from B | A same_as B => A contradiction B
 eq-diff1: A different_from B | B same_as A => A contradiction B
 eq-diff2: M list_of L, D members L, D type_ all_different, M first X | => X L M
-eq-diff2: D members L, D type_ all_different | X L M, X L N => M contradiction N
-eq-diff2: D members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N
+eq-diff2: D members L, D type_ all_different | X L M, X L N => M contradiction N distinct
+eq-diff2: D members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N distinct
 eq-diff3: M list_of L, D distinct_members L, D type_ all_different, M first X | => X L M
-eq-diff3: D distinct_members L, D type_ all_different | X L M, X L N => M contradiction N
-eq-diff3: D distinct_members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N
+eq-diff3: D distinct_members L, D type_ all_different | X L M, X L N => M contradiction N distinct
+eq-diff3: D distinct_members L, D type_ all_different | X L M, X same_as Y, Y L N => M contradiction N distinct
 prp-fp: P type_ functional | X P A, X P B => A same_as B
 prp-ifp: P type_ inverse_functional | A P Y, B P Y => A same_as B
 prp-irp: P type_ irreflexive | X P X => X contradiction X
@@ -250,7 +251,7 @@ prp-spo2: L has_path L, L rest M | => M has_path M
 prp-spo2: L has_path L, L first P, L rest nil | X P Y => X L Y
 prp-spo2: L has_path L, L first P, L rest M | X P Y, Y M Z => X L Z
 prp-pdw: P disjoint_property Q | X P Y, X Q Y => X contradiction Y
-prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N
+prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N distinct
 prp-key: C has_key L | X L Y, X type_ C, Y type_ C => X same_as Y
 prp-key: C has_key L | => L has_keys L
 prp-key: L has_keys L, L rest M | => M has_keys M
@@ -279,7 +280,7 @@ cls-maxqc4: C on_property P, C max_qualified_cardinality one, C on_class thing |
 cls-oo: C one_of L, L item X | => X type_ C
 cax-dw: A disjoint_with B | X type_ A, X type_ B => X contradiction X
 cax-adc: M list_of L, D members L, D type_ all_disjoint_classes, M first A | X type_ A => X L M
-cax-adc: D members L, D type_ all_disjoint_classes | X L M, X L N => M contradiction N
+cax-adc: D members L, D type_ all_disjoint_classes | X L M, X L N => M contradiction N distinct
 scm-cls: C type_ owl_class | => C sub_class thing
 scm-eqc2: A sub_class B, B sub_class A | => A equivalent_class B
 scm-eqp2: A sub_property B, B sub_property A | => A equivalent_property B
@@ -317,8 +318,7 @@ pub fn rules(v: &Vocabulary, is_owl_rl: bool) -> Vec<Rule> {
         let (name, row) = row.split_once(": ")?;
         let (premises, conclusion) = row.split_once(" => ")?;
         let mut rule = rule(v, name, premises, conclusion, Always)?;
-        // Two nodes of a list differ.
-        if conclusion == "M contradiction N" || of_two.contains(&rule.conclusion[1]) {
+        if conclusion.ends_with("distinct") || of_two.contains(&rule.conclusion[1]) {
             rule.condition = Distinct;
         }
         Some(rule)
@@ -355,9 +355,10 @@ fn rule(
     let mut premises = parse(schema)?;
     let schema = premises.len();
     premises.append(&mut parse(data)?);
-    let has_list = premises.iter().any(|premise| premise[1] == Node::Constant(v.first));
     let conclusion = pattern(conclusion)?;
-    Some(Rule { name, premises, schema, conclusion, condition, has_list })
+    let has_list = premises.iter().any(|premise| premise[1] == Node::Constant(v.first));
+    let is_list = has_list && matches!(conclusion[1], Node::Variable(_));
+    Some(Rule { name, premises, schema, conclusion, condition, is_list })
 }
 
 /// Binds the variables of a pattern to the terms of a triple; false if they cannot be.

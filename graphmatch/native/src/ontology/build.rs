@@ -19,7 +19,7 @@ use std::time::Duration;
 const RDFS_TRIPLES: usize = 50_000_000;
 /// The same of OWL 2 RL. Its joins take some 300 bytes for each triple.
 const OWL_RL_TRIPLES: usize = 5_000_000;
-/// Maximum time in which triples are derived from an ontology alone.
+/// Maximum time in which OWL 2 RL derives triples from an ontology alone.
 const TIME: Duration = Duration::from_secs(120);
 
 /// The data that an ontology is compiled from. All ids belong to the caller, who may release them
@@ -114,9 +114,10 @@ impl Ontology {
         }
         ontology.schema.rules.retain(|rule| rule.condition != Condition::InPublication);
         let (demand, mut cache) = (Demand::default(), MaterializationCache::default());
-        let watch = Budget::new(&Limits::default(), 0, Some(TIME), || false).watch();
+        let (most, time) =
+            if stated.owl_rl { (OWL_RL_TRIPLES, TIME) } else { (RDFS_TRIPLES, Duration::MAX) };
+        let watch = Budget::new(&Limits::default(), 0, Some(time), || false).watch();
         let compiler = Compiler { ontology: &ontology, terms, demand: &demand, watch: &watch };
-        let most = if stated.owl_rl { OWL_RL_TRIPLES } else { RDFS_TRIPLES };
         ontology.is_truncated = !compiler.derive(&mut closure, &mut cache, most);
         let is_helper = |triple| vocabulary.is_helper(triple, terms);
         ontology.helpers = Sorted::new(closure.take_helpers(is_helper, vocabulary.contradiction));
