@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import owlrl  # type: ignore[import-untyped]
 import rdflib
 from pyoxigraph import BlankNode, Literal, NamedNode
+from rdflib.collection import Collection
 
 from semantic import Publication
 from semantic.terms import Node, Term, Triple
@@ -187,6 +188,9 @@ def by_owlrl(triples: Iterable[Triple]) -> tuple[set[Triple], bool]:
     """Return the closure of a graph by owlrl, and whether it is consistent."""
     text = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
     graph = rdflib.Graph().parse(data=text, format="nt")
+    for key in set(graph.objects(None, rdflib.OWL.hasKey)):
+        properties = Collection(graph, key)
+        properties.append(properties[len(properties) - 1])  # It ignores the last one of a key.
     for _ in range(2):  # It looks for some contradictions only in what was there before.
         reasoner = owlrl.OWLRL_Semantics(graph, axioms=False, daxioms=False)
         reasoner.closure()
