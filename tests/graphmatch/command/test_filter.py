@@ -372,7 +372,7 @@ def test_since() -> None:
 def test_an_empty_topic_or_word_names_its_option(option: str, text: str) -> None:
     feed(Path("a.rss"), entry(1))
     said = run("filter", "a.rss", "--word", "soup", option, text, status=2).stderr
-    assert f"{option}: a text is missing in {text!r}. Give one;" in said
+    assert f"{option}: a text is missing in {text!r}. `or` needs" in said
 
 
 def test_entailment_none_finds_no_narrower_topics() -> None:
@@ -649,7 +649,6 @@ def test_a_configuration() -> None:
         ("[serve]\nprot = 1", ":2: there is no key `prot` in [serve]. Is `port` meant?"),
         ("[serve]\nsolutions = 1", ":2: there is no key `solutions` in [serve]. It belongs below"),
         ("[limits]\nsolution = 1", ":2: there is no key `solution` in [limits]. Is `solutions` m"),
-        ("[limits]\nsolutions = 'x'", ":2: `solutions` is not a number above 0. Write solutions"),
         ("quiet = 1", ":1: `quiet` is not true or false. Write quiet = true."),
         ("seen = true", ":1: `seen` is not a string."),
         ("seen = ['a']", ":1: `seen` is not a string."),
