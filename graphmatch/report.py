@@ -595,8 +595,7 @@ def report_of(
     counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if undecided:
         problems += tuple(_left_open(publication, one) for one in undecided)
-    failed = found.failed
-    if failed:
+    if failed := found.failed:
         problems += tuple(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed

@@ -386,6 +386,7 @@ def test_tables(tmp_path: Path) -> None:
         ("a = 1\nb : 2", ":2:3: not TOML: Expected '='"),
         ("a = 1", ": the file has no [[subscription]]"),
         ("subscription = 1", ": `subscription` is not an array of tables"),
+        ("[[subscription]]\nid = 'a'\nnot-words = 'b'", ":1 (a): no topic and no word is given"),
     ],
 )
 def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:
