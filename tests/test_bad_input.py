@@ -856,7 +856,11 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
         ":1: the first line does not name the columns `term` and `root`. Write `term,root`, or",
     ),
     "no synonyms": ("s.csv", "", ":1: the first line does not name the columns `term` and `root`."),
-    "a field without end": ("s.csv", f'term,root\n"{"x" * 200_000}', ":2: not CSV: field larger than"),
+    "a field without end": (
+        "s.csv",
+        f'term,root\n"{"x" * 200_000}',
+        ":2: not CSV: field larger than",
+    ),
 }
 
 
