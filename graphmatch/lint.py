@@ -536,9 +536,8 @@ def _numbers_without_unit(asked: _ParsedQuery) -> Iterator[_Finding]:
         compared = [terms[constant] for constant, _ in constants]
         numbers = [asked.show(term) for term in compared if asked.kind(term) == _NUMBER]
         if given and numbers and place not in named and units.base_unit(terms[place]) is None:
-            what = f"{asked.show(terms[place])} is compared with {', '.join(numbers)} as stated"
-            remedy = f"Name it by {asked.show(given[0])}."
-            yield f"{what}, because the query does not name one unit", remedy
+            what = f"{asked.show(terms[place])} is compared with {', '.join(numbers)}"
+            yield f"{what} without a unit", f"Add a pattern with {asked.show(given[0])}."
 
 
 def _aggregates(asked: _ParsedQuery) -> Iterator[_Finding]:

@@ -595,18 +595,17 @@ def report_of(
     counters = Counters(*did, len(calls) - recalled, recalled, triples)
     if undecided:
         problems += tuple(_left_open(publication, one) for one in undecided)
-    failed = found.failed
-    if failed:
+    if failed := found.failed:
         problems += tuple(
             Problem(f"{id}: {why}", Place(publication), _FAILED, Severity.WARNING)
             for id, why in failed
         )
     if found.is_truncated:
         problems += (incomplete(Place(publication)),)
-    problems += tuple(
-        contradictory(Place(publication), one, found.triples() or (), prefixes)
-        for one in found.contradictions
-    )
+    if contradictions := found.contradictions:
+        stated = found.triples() or ()
+        place = Place(publication)
+        problems += tuple(contradictory(place, one, stated, prefixes) for one in contradictions)
     matches = CoreMatches(publication, found, core, on_problem, enriched)
     origin = origin or partial(read_again, found, publication)
     return MatchReport(publication, matches, counters, problems, undecided, calls, origin)
@@ -621,9 +620,11 @@ def contradictory(
     """
     text, _, rule = found.rpartition(" (rule ")
     subject, property_, object_ = map(_native.term, text.split(" ", 2))
-    others = (o for s, p, o in triples if s == subject and p == property_ == TYPE)
-    objects = [compact(term, prefixes) for term in dict.fromkeys((object_, *others))]
-    shown = f"{compact(subject, prefixes)} {compact(property_, prefixes)} {listed(objects, 10)}"
+    others = dict.fromkeys(o for s, p, o in triples if s == subject and p == property_ == TYPE)
+    classes = [compact(term, prefixes) for term in others if term != object_]
+    shown = " ".join(compact(term, prefixes) for term in (subject, property_, object_))
+    if classes:
+        shown += f", and it is stated as {listed(classes, 10)}"
     construct = CONSTRUCTS.get(rule.split()[0], "a rule")
     what = f"it contradicts the ontology: {construct} excludes {shown} (rule {rule}"
     remedy = "Correct the data or the ontology."

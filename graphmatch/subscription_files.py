@@ -24,7 +24,7 @@ from semantic.attributes.concepts import Concepts
 from semantic.attributes.constraints import attribute_query
 from semantic.attributes.values import LineReader
 from semantic.errors import InputError, OnProblem, Place, Problem, SubscriptionError, warn_problem
-from semantic.files import files_in, plain, unreadable
+from semantic.files import decoded, files_in, plain, unreadable
 from semantic.limits import DEFAULT_LIMITS, too_long
 from semantic.ontology.ontology import Ontology
 from semantic.progress import OnProgress, ignore
@@ -125,8 +125,8 @@ def read_subscriptions(
         yield subscription
 
 
-def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
-    """Parse a TOML file; return its content, and the line number of each ``[[subscription]]``.
+def read_tables(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Parse a TOML file; return its content and its lines.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
     OSError
         If it cannot be read.
     """
-    text = _decoded(_read(path), Place(str(path)))
+    text = decoded(_read(path), str(path))
     if len(text) > DEFAULT_LIMITS.text_characters:
         raise InputError(too_long("a file", Place(str(path)), DEFAULT_LIMITS))
     try:
@@ -146,7 +146,7 @@ def read_tables(path: Path) -> tuple[dict[str, Any], list[int]]:
         reason = str(error)[: found.start()] if found else str(error)
         what, remedy = f"not TOML: {reason}", "Correct it there."
         raise InputError(Problem(what, Place(str(path), line, column), remedy)) from error
-    return table, [n for n, line in enumerate(text.split("\n"), 1) if _TABLE.match(line)]
+    return table, text.split("\n")
 
 
 def _loaded(text: str) -> dict[str, Any]:
@@ -187,8 +187,10 @@ class _Reader:
             try:
                 for place, subscription in self._of_file(path):
                     if subscription.id in taken:
-                        first = taken[subscription.id]
-                        self.on_problem(_duplicate(subscription.id, place, first))
+                        first = replace(taken[subscription.id], item=None)
+                        what = f"a subscription with the id {subscription.id!r} already exists"
+                        remedy = "Choose another id; the first one holds."
+                        self.on_problem(Problem(f"{what}, at {first}", place, remedy))
                     else:
                         taken[subscription.id] = place
                         yield place, subscription
@@ -224,7 +226,7 @@ class _Reader:
 
     def _of_row(self, row: dict[str, Any], reader: LineReader, number: int) -> Subscription:
         place, remedy = reader.place(number), reader.remedy
-        is_query = "query" in row or row.keys().isdisjoint(("where", "topics", "words"))
+        is_query = "query" in row or row.keys().isdisjoint(("where", *TEXT_KEYS))
         has_where = "where" in row and not is_query
         id = _field(row, "id", place, remedy)
         comment = _field({"comment": "", **row}, "comment", place, remedy)
@@ -252,7 +254,7 @@ def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raise `InputError` if there is none.
     """
-    table, lines = read_tables(path)
+    table, text = read_tables(path)
     found = table.get("subscription", [])
     is_listed = isinstance(found, list) and all(isinstance(row, dict) for row in found)
     if not (is_listed and found):
@@ -260,12 +262,8 @@ def _tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not is_listed:
             what = "`subscription` is not an array of tables"
         raise InputError(Problem(what, Place(str(path)), _TOML_REMEDY))
+    lines = [n for n, line in enumerate(text, 1) if _TABLE.match(line)]
     yield from zip(lines if len(lines) == len(found) else [1] * len(found), found, strict=True)
-
-
-def _duplicate(id: str, place: Place, first: Place) -> Problem:
-    what = f"a subscription with the id {id!r} already exists, at {replace(first, item=None)}"
-    return Problem(what, place, "Choose another id; the first one holds.")
 
 
 def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription]:
@@ -274,7 +272,7 @@ def _single(path: Path, parser: SubscriptionParser) -> tuple[Place, Subscription
     if is_html(data[:HEAD_BYTES]):
         remedy = "Give the address of the query itself."
         raise InputError(Problem("an HTML page, not a query", place, remedy))
-    text = _decoded(data, place)
+    text = decoded(data, str(path))
     try:
         return place, parser.parse(plain(path.stem), text, _head_comment(text))
     except SubscriptionError as error:
@@ -290,17 +288,6 @@ def _read(path: Path) -> bytes:
     if len(data) > most:
         raise InputError(too_long("a file", Place(str(path)), DEFAULT_LIMITS))
     return data
-
-
-def _decoded(data: bytes, place: Place) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line = before.count(b"\n") + (place.line or 1)
-        column = len(before[before.rfind(b"\n") + 1 :].decode()) + 1
-        where = replace(place, line=line, column=column)
-        raise InputError(Problem("not UTF-8", where, "Save the file as UTF-8.")) from error
 
 
 def _head_comment(text: str) -> str:

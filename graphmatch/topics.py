@@ -30,7 +30,8 @@ from semantic.terms import SURROGATE, SURROGATE_REMEDY
 
 TEXT_KEYS = ("topics", "words", "not-topics", "not-words")
 """The keys of a subscription's texts in a file."""
-_KEYS = ("id", *TEXT_KEYS, "match", "comment")
+TOPIC_KEYS = ("id", *TEXT_KEYS, "match", "comment")
+"""All keys of a subscription by topics and words in a file."""
 _OR = re.compile(r"\s+or(?=\s|$)|^or\s+", re.IGNORECASE)
 _TESTS = {
     "topic": ("dcterms:subject", "{} = {}"),
@@ -104,8 +105,8 @@ LCASE(STR(?category1)) = "drink") }
         'Food'
         """
         for key in row:
-            if key not in _KEYS:
-                remedy = f"There are {', '.join(_KEYS)}."
+            if key not in TOPIC_KEYS:
+                remedy = f"There are {', '.join(TOPIC_KEYS)}."
                 what = f"a subscription by topics and words has no field `{key}`"
                 raise SubscriptionError(Problem(what, place, remedy))
         match = row.get("match", "all")
@@ -176,7 +177,7 @@ def _texts(row: Mapping[str, object], key: str, place: Place) -> tuple[str, ...]
     listed = value if isinstance(value, list | tuple) else (value,)
     texts = tuple(text for text in listed if isinstance(text, str))
     if len(texts) < len(listed):
-        what, remedy = f"the field `{key}` is not a list of strings", f'Write "{key}": ["…", "…"].'
+        what, remedy = f"the field `{key}` is not a list of strings", 'Write ["…", "…"].'
         raise SubscriptionError(Problem(what, place, remedy))
     return texts
 
@@ -192,7 +193,8 @@ def _constants(text: str, kind: str, concepts: Concepts | None, place: Place) ->
         raise SubscriptionError(Problem(what, place, remedy))
     found = [" ".join(one.split()) for one in _OR.split(text)]
     if not all(found):
-        what, remedy = f"a text is missing in {text!r}", "Give one; `or` needs one on each side."
+        what = f"a text is missing in {text!r}"
+        remedy = "`or` needs a topic or word on both sides."
         raise SubscriptionError(Problem(what, place, remedy))
     if kind == "words":
         for one in found:

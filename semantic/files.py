@@ -256,6 +256,19 @@ def unreadable(name: str, error: OSError) -> Problem:
     return Problem(f"cannot be read: {reason}", Place(name), "Check the name and permissions.")
 
 
+def decoded(data: bytes, source: str) -> str:
+    """Return the text of a file in UTF-8; raise `InputError` with the line and column if it is not.
+
+    `source` is the name of the file for the message.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode().split("\n")
+        where = Place(source, len(before), len(before[-1]) + 1)
+        raise InputError(Problem("not UTF-8", where, "Save the file as UTF-8.")) from error
+
+
 def plain(id: str) -> str:
     """Return an id as valid Unicode: lone surrogates (from file names) become ``?``."""
     return id if id.isascii() else id.encode("utf-8", "replace").decode()

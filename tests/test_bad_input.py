@@ -706,6 +706,10 @@ QUERIES: dict[str, tuple[str | bytes, str]] = {
         ":1:6: not UTF-8. Save the file as UTF-8.",
     ),
     "UTF-16": (QUERY.encode("utf-16"), ":1:1: not UTF-8. Save the file as UTF-8."),
+    "Latin-1 after a byte order mark": (
+        b"\xef\xbb\xbf# \xc3\xa9\xe9",
+        ":1:4: not UTF-8. Save the file as UTF-8.",
+    ),
     "HTML": (HTML, ": an HTML page, not a query. Give the address of the query itself."),
     "deep groups": (DEEP_QUERY, f":1:266: {FLATTER}"),
     "deep calls": (DEEP_CALL, f":1:*: {FLATTER}"),
@@ -812,8 +816,8 @@ def test_files_of_subscriptions_that_are_not_there(tmp_path: Path, good: Path) -
         f"refused  {missing}: cannot be read: No such file or directory. "
         "Check the name and permissions.",
         f"refused  {empty}: the folder has no .rq or .jsonl files. Give a folder that has some.",
-        "error    --subscriptions: there is no subscription to match. Give --subscriptions, "
-        "such as graphmatch.toml, or --topic and --word.",
+        "error    --subscriptions: there is no subscription to match. Use --subscriptions "
+        "FILE, --topic or --word.",
     ]
     assert outcome.status == 2
 
@@ -844,7 +848,7 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
     "Latin-1 synonyms": (
         "s.csv",
         "term,root\ncaf\xe9,x".encode("latin-1"),
-        ":*not UTF-8*. Save the file as UTF-8.",
+        ":2:4: not UTF-8. Save the file as UTF-8.",
     ),
     "synonyms without header": (
         "s.csv",
@@ -852,7 +856,11 @@ ONTOLOGIES: dict[str, tuple[str, str | bytes, str]] = {
         ":1: the first line does not name the columns `term` and `root`. Write `term,root`, or",
     ),
     "no synonyms": ("s.csv", "", ":1: the first line does not name the columns `term` and `root`."),
-    "a field without end": ("s.csv", f'term,root\n"{"x" * 200_000}', ": *CSV: field larger than"),
+    "a field without end": (
+        "s.csv",
+        f'term,root\n"{"x" * 200_000}',
+        ":2: not CSV: field larger than",
+    ),
 }
 
 
@@ -944,7 +952,7 @@ def test_explanation_of_nothing(good: Path, wanted: Path, tmp_path: Path) -> Non
     assert outcome.problems == ["error    wnated: no subscription has this id. Is wanted meant?"]
     assert outcome.status == 2
     outcome = run("explain", "zzz", good, "-s", wanted)
-    assert outcome.problems == ["error    zzz: no subscription has this id. Is wanted meant?"]
+    assert outcome.problems == ["error    zzz: no subscription has this id. Known ids: wanted."]
     assert outcome.status == 2
     outcome = run("explain", "wanted", good, "-s", wanted, "-p", "http://e/none")
     assert outcome.problems == [

@@ -4,7 +4,8 @@ A key is an option without its dashes, or ``publications``. A command skips the 
 A table such as ``[serve]`` has options of one command, and ``[limits]`` the broker's limits.
 ``[[subscription]]`` tables are subscriptions (`graphmatch.subscription_files`).
 
-The command line overrides the file. Names of files are relative to its folder.
+The command line overrides the file. Names of files are relative to its folder, and may begin with
+``~``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import typer
 from graphmatch.broker.models.limits import BrokerLimits
 from graphmatch.command.options import TopicOptions
 from graphmatch.subscription_files import read_tables
-from graphmatch.topics import TEXT_KEYS
+from graphmatch.topics import TOPIC_KEYS
 from semantic.errors import InputError, Place, Problem
 from semantic.files import unreadable
 
@@ -30,7 +31,6 @@ COMMANDS = ("filter", "explain", "watch", "serve")
 """The commands that read the file."""
 _LIMITS, _SUBSCRIPTION = "[limits]", "[[subscription]]"
 _TABLES = (*(f"[{name}]" for name in COMMANDS), _LIMITS, _SUBSCRIPTION)
-_SUBSCRIPTION_KEYS = ("id", "comment", "query", "where", *TEXT_KEYS, "match")
 _EXAMPLE = """\
 # Options of graphmatch filter, explain, watch and serve; `graphmatch filter --help` lists more.
 # To set one, remove the `# ` before it. Names of files are relative to the folder of this file.
@@ -57,9 +57,9 @@ words = ["election"]
 not-words = ["live"]
 # topics = ["politics or economy"]
 """
+# Parameters that are not keys. A subscription by topics and words is a [[subscription]].
 _NOT_HERE = frozenset({"help", "config", "demo", "new_token", "publication", "subscription"})
 _NOT_HERE |= {one.name for one in fields(TopicOptions)}
-"""Parameters that are not keys. A subscription by topics and words is a ``[[subscription]]``."""
 _NAMES_FILES = frozenset({"publications", "events", "store", "feeds"})
 """File parameters that are strings on the command line: ``-`` and addresses are not files."""
 
@@ -71,7 +71,7 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
 
     Skip keys that only other commands have. If the file has ``[[subscription]]`` tables, add it to
     the files of subscriptions. Raise `InputError` for an unknown table or key, and for an invalid
-    limit or value of this command.
+    value of this command.
     """
     own = _parameters(command)
     found: dict[str, Any] = {}
@@ -82,8 +82,6 @@ def read_config(path: Path, command: Any, context: Any) -> dict[str, Any]:
             found[own[key].name] = _value(own[key], value, path.parent, context, place)
         elif key not in _keys(table, context):
             raise InputError(_unknown(table, key, place, context))
-        elif table == _LIMITS:
-            _limit(key, value, place)
     if "subscriptions" in own and _SUBSCRIPTION in tables:
         _check_name(path)
         found["subscriptions"] = [*found.get("subscriptions", ()), str(path)]
@@ -135,14 +133,13 @@ def _check_name(path: Path) -> None:
 def _entries(path: Path) -> Iterator[tuple[str, str, Any, Place]]:
     """Yield the table, key, value and place of each entry of a file.
 
-    Tables have their brackets, and entries above the tables have an empty one. Raise `InputError`
-    for an unknown table.
+    Tables have their brackets. The table is empty for keys above the first table. Raise
+    `InputError` for an unknown table.
     """
     try:
-        content, _ = read_tables(path)
+        content, text = read_tables(path)
     except OSError as error:
         raise InputError(unreadable(str(path), error)) from error
-    text = path.read_text(encoding="utf-8-sig").split("\n")
     for name, value in content.items():
         listed = value if isinstance(value, list) else [value]
         line = _line(text, name)
@@ -167,7 +164,7 @@ def _limits() -> dict[str, object]:
 def _keys(table: str, context: Any) -> Iterator[str]:
     """Yield the keys of a table, or those above the tables."""
     if table == _SUBSCRIPTION:
-        yield from _SUBSCRIPTION_KEYS
+        yield from (*TOPIC_KEYS, "query", "where")
     elif table == _LIMITS:
         yield from _limits()
     for name in COMMANDS:
@@ -210,7 +207,7 @@ def _line(text: Sequence[str], key: str, begin: int = 1) -> int | None:
 def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place: Place) -> Any:
     """Return a value as the strings of the command line; raise `InputError` if it is invalid.
 
-    File names are resolved against `folder`.
+    File names are resolved against `folder`; ``~`` is the home folder.
     """
     key, several = _key(parameter), getattr(parameter, "multiple", False) or parameter.nargs == -1
     types: set[type] = {str, date, datetime}
@@ -223,14 +220,17 @@ def _value(parameter: _Parameter, value: Any, folder: Path, context: Any, place:
     if not types.issuperset(map(type, listed)):
         raise InputError(Problem(f"`{key}` is not {form}", place, f"Write {key} = {example}."))
     texts = [one.isoformat() if isinstance(one, date) else str(one) for one in listed]
-    if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):
-        texts = [text if text == "-" or "://" in text else str(folder / text) for text in texts]
     if any("\0" in text for text in texts):
         what = f"`{key}` has a NUL character"
         raise InputError(Problem(what, place, "Leave it out."))
     try:
+        if parameter.name in _NAMES_FILES or parameter.type.name in ("path", "file", "directory"):
+            texts = [
+                text if text == "-" or "://" in text else str(folder / Path(text).expanduser())
+                for text in texts
+            ]
         parameter.type_cast_value(context, texts if several else texts[0])
-    except typer.BadParameter as error:
+    except (typer.BadParameter, RuntimeError) as error:  # The latter for an unknown home folder.
         remedy = f"`graphmatch {context.info_name} --help` lists the valid values."
-        raise InputError(Problem(f"`{key}`: {error.message.rstrip('.')}", place, remedy)) from error
+        raise InputError(Problem(f"`{key}`: {str(error).rstrip('.')}", place, remedy)) from error
     return texts if several else texts[0]

@@ -11,7 +11,7 @@ from graphmatch.command.filter import check
 from graphmatch.command.options import EngineOptions, InputOptions, SubscriptionOptions, Verbosity
 from graphmatch.command.session import Session
 from graphmatch.console import reader_language
-from semantic.errors import GraphMatchError, Place, Problem
+from semantic.errors import GraphMatchError, Place, Problem, listed
 from semantic.html import visible
 from semantic.publication import Publication
 from semantic.reading import SplitBy, read_publications
@@ -36,8 +36,9 @@ def run(
         engine = session.subscribed_engine(engine_options, subscription_options)
         if subscription not in engine:
             known = [one.id for one in engine.subscriptions]
-            near = get_close_matches(subscription, known, 1) or known[:5]
-            what, remedy = "no subscription has this id", f"Is {' or '.join(near)} meant?"
+            near = get_close_matches(subscription, known, 1)
+            what = "no subscription has this id"
+            remedy = f"Is {near[0]} meant?" if near else f"Known ids: {listed(known, 5)}."
             raise GraphMatchError(Problem(what, Place(subscription), remedy))
         found = False
         for each in _publications(session, input_options):

@@ -158,7 +158,7 @@ def serve(
     with Session(verbosity) as session:
         serve_options.check()
         limits = read_limits(config)
-        if config is not None and read_tables(config)[1]:
+        if config is not None and "subscription" in read_tables(config)[0]:
             what, remedy = "serve skips [[subscription]]", "Use its page or POST /v1/subscriptions."
             session.report(Problem(what, Place(str(config)), remedy, Severity.WARNING))
         if not serve_options.demo:

@@ -162,6 +162,7 @@ class Session:
             return Engine.open(
                 saved, clock=clock, on_problem=self.report, operators=operators, limits=limits
             )
+        was_enabled = gc.isenabled()
         gc.disable()  # Otherwise it scans the terms again and again, for a fifth of the time.
         try:
             ontology = self.ontology(engine_options.files or (), engine_options.ontology_options)
@@ -180,7 +181,8 @@ class Session:
                 limits=limits or DEFAULT_LIMITS,
             )
         finally:
-            gc.enable()
+            if was_enabled:
+                gc.enable()
 
     def subscribed_engine(
         self, engine_options: EngineOptions, subscription_options: SubscriptionOptions
@@ -190,7 +192,7 @@ class Session:
         self.take_in(engine, subscription_options)
         if not len(engine):
             what = "there is no subscription to match"
-            remedy = "Give --subscriptions, such as graphmatch.toml, or --topic and --word."
+            remedy = "Use --subscriptions FILE, --topic or --word."
             raise InputError(Problem(what, Place("--subscriptions"), remedy))
         return engine
 

@@ -170,5 +170,6 @@ def _failure(
             proof = tuple(proofs(both, {}, evaluation, provenance))
             found = proof[len(branch.patterns) : len(both.patterns)]
             if near := tuple(NearMiss(e.triple, "; ".join(e.reasons)) for e in found if e.triple):
-                return f"excluded by {condition.describe(provenance.write)}", near, branch
+                text = condition.describe(provenance.write).removeprefix("not ")
+                return f"excluded by {text}", near, branch
     return None

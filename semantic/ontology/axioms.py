@@ -187,16 +187,18 @@ def count_axioms(groups: Groups, taxonomies: Container[Term]) -> AxiomCounts:
     for _, _, class_ in groups.get(TYPE, ()):
         if class_ in _AXIOMS:
             counts[_AXIOMS[class_]] += 1
-    sides = _sides(groups)
-    for node, kind, used, _ in _expressions(groups):
+    sides = _sides(groups, lists)
+    for node, kind, used, _ in _expressions(groups, lists):
         counts[kind, _OWL_RL if used & sides[node] else _NONE] += 1
     return +counts
 
 
-def _expressions(groups: Groups) -> Iterator[tuple[Term, str, int, Term]]:
-    """Yield each class expression, its kind, the sides on which owl-rl uses it, and its part."""
+def _expressions(groups: Groups, lists: Container[Term]) -> Iterator[tuple[Term, str, int, Term]]:
+    """Yield each class expression, its kind, the sides on which owl-rl uses it, and its part.
+
+    `lists` are the nodes of RDF lists with members.
+    """
     classes = {node: class_ for node, _, class_ in groups.get(OWL["onClass"], ())}
-    lists = {node for node, _, _ in groups.get(RDF["first"], ())}
     allowed = dict.fromkeys(_MAXIMA, _SMALL) | dict.fromkeys(_LISTS, lists)
     for property_, (kind, used) in _EXPRESSIONS.items():
         for node, _, part in groups.get(property_, ()):
@@ -204,10 +206,10 @@ def _expressions(groups: Groups) -> Iterator[tuple[Term, str, int, Term]]:
             yield node, kind, used if is_used else 0, classes.get(node, part)
 
 
-def _sides(groups: Groups) -> Mapping[Term, int]:
+def _sides(groups: Groups, lists: Container[Term]) -> Mapping[Term, int]:
     """Return the sides of each class expression, as far as owl-rl uses what it is a part of."""
     parts = defaultdict[Term, list[tuple[int, bool, Term]]](list)
-    for node, kind, used, part in _expressions(groups):
+    for node, kind, used, part in _expressions(groups, lists):
         parts[node].append((used, kind in _TURNING, part))
     for property_ in (RDF["first"], RDF["rest"]):
         for node, _, part in groups.get(property_, ()):

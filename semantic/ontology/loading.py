@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from os.path import realpath
@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from semantic.errors import InputError, OnProblem, OntologyError, Place, Problem
-from semantic.files import is_folder, unreadable
+from semantic.files import decoded, is_folder, unreadable
 from semantic.limits import DEFAULT_LIMITS, Limits
 from semantic.ontology.csv_tables import CsvTable, read_csv
 from semantic.ontology.documents import read_file
@@ -72,7 +72,7 @@ def read_sources(
     synonyms: list[SynonymRows] = []
     topics: list[CsvTable] = []
     rules: list[tuple[Path, str]] = []
-    different = _different(paths)
+    different = {realpath(path): path for path in paths}.values()
     done = count(1)
 
     def step() -> None:
@@ -82,7 +82,7 @@ def read_sources(
         for path in different:
             _refuse_folder(path)
             if path.suffix.lower() == ".rq":
-                rules.append((path, _text(path)))
+                rules.append((path, decoded(path.read_bytes(), str(path))))
                 step()
             elif path.suffix.lower() == ".csv":
                 table = read_csv(path, on_problem)
@@ -104,25 +104,10 @@ def read_sources(
     return Sources(triples, merged(synonyms, on_problem), prefixes, rules)
 
 
-def _different(paths: Iterable[Path]) -> Collection[Path]:
-    found: dict[str, Path] = {}
-    for path in paths:
-        found.setdefault(realpath(path), path)
-    return found.values()
-
-
 def _refuse_folder(path: Path) -> None:
     if is_folder(path):
         what, remedy = "a folder, not a file", "Name the files that make up the ontology."
         raise InputError(Problem(what, Place(str(path)), remedy))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        what = f"not UTF-8 at byte {error.start}"
-        raise InputError(Problem(what, Place(str(path)), "Save the file as UTF-8.")) from error
 
 
 def _read(

@@ -117,9 +117,8 @@ class SynonymRows:
 def read_synonyms(table: CsvTable, on_problem: OnProblem) -> SynonymRows:
     """Return the rows of a table of synonyms, which has the columns ``term`` and ``root``.
 
-    A name is an IRI if it begins with a scheme of term IRIs (``http:``, ``https:``, ``urn:``),
-    otherwise a text. A text whose root is an IRI is a label of that term. Unusable rows are
-    reported and skipped.
+    A name is an IRI if it begins with ``http:``, ``https:``, ``urn:`` or ``<``, otherwise a text.
+    A text whose root is an IRI is a label of that term. Unusable rows are reported and skipped.
 
     Raise `OntologyError` if the table lacks a column.
     """

@@ -5,13 +5,12 @@ The columns are ``topic``, ``label``, ``language``, ``broader`` and ``proper_nam
 Each topic is a SKOS concept. It is written as a name, an IRI, or an IRI with a prefix that another
 file of the ontology declares. A row gives a label, a broader topic, or both. Several rows of a
 topic give it several labels and broader topics. The first label in a language is the preferred one.
-The label of a topic without any is its name. If one row of a topic says that it is a proper name, a
-text must have the initial capitals of all its labels.
+A topic without labels is labelled with its name. If one row of a topic says that it is a proper
+name, its labels match only with their initial capitals.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
@@ -24,7 +23,6 @@ from semantic.ontology.names import LABELS, TOPIC
 from semantic.terms import Term, Triple
 from semantic.vocabulary import BROADER, GM, SKOS, TYPE
 
-_LANGUAGE = re.compile("([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*)?")
 _PROPER = {"yes": True, "true": True, "no": False, "false": False, "": False}
 
 
@@ -36,8 +34,8 @@ def topic_triples(
 ) -> list[Triple]:
     """Return the triples of topics in tables; report and skip unusable rows and broader topics.
 
-    A broader topic is a topic of the tables, an IRI, a prefixed name, or a label of a term in
-    `stated`, regardless of case.
+    A broader topic is an IRI, a prefixed name, or, regardless of case, the name or a label of a
+    topic of the tables, or a label of a term in `stated`.
     """
     topics: dict[str, NamedNode] = {}
     labels: defaultdict[NamedNode, list[Literal]] = defaultdict(list)
@@ -47,19 +45,24 @@ def topic_triples(
         name, text, tag = (row.get(column, "") for column in ("topic", "label", "language"))
         is_proper = _PROPER.get(row.get("proper_name", "").lower())
         wrong = None
+        try:
+            label = Literal(text, language=tag or None)
+            is_tag = len(tag.split("-")[0]) <= 3
+        except ValueError:
+            label, is_tag = Literal(text), False
         if not name:
             wrong = "the row has no topic"
-        elif not _LANGUAGE.fullmatch(tag):
+        elif not is_tag:
             wrong = f"{tag!r} is not a language tag, such as `en`"
         elif is_proper is None:
-            wrong = f"the proper name is {row['proper_name']!r}, not yes or no"
+            wrong = f"`proper_name` is {row['proper_name']!r}, but must be yes or no"
         if wrong is not None:
             on_problem(Problem(wrong, Place(table.path, line), SKIPPED))
             continue
         if (topic := topics.get(name)) is None:
             topic = topics[name] = iri_of(name, prefixes) or TOPIC[quote(name, safe="")]
         if text:
-            labels[topic].append(Literal(text, language=tag or None))
+            labels[topic].append(label)
         if broader := row.get("broader"):
             links.append((topic, broader, Place(table.path, line)))
         if is_proper:
@@ -74,6 +77,8 @@ def topic_triples(
             found.append((topic, SKOS[kind], label))
             languages.add(label.language)
     named: defaultdict[str, set[Term]] = defaultdict(set)
+    for name, topic in topics.items():
+        named[name.casefold()].add(topic)
     for s, p, o in (*stated, *found) if links else ():
         if p in LABELS and isinstance(o, Literal):
             named[o.value.casefold()].add(s)
@@ -83,7 +88,8 @@ def topic_triples(
         if len(several) == 1:
             found += ((topic, BROADER, term) for term in several)
             continue
-        what = f"the broader topic {name!r} is the name of {len(several) or 'no'} terms"
-        remedy = "The link was left out. Add a row for this topic, or write its IRI."
-        on_problem(Problem(what, where, remedy))
+        what, remedy = f"no topic is called {name!r}", "Add a row for it, or write its IRI."
+        if several:
+            what, remedy = f"{len(several)} topics are called {name!r}", "Write the IRI of one."
+        on_problem(Problem(what, where, f"The broader topic was left out. {remedy}"))
     return found

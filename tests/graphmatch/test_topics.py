@@ -301,12 +301,12 @@ def test_reasons_name_the_words_and_labels() -> None:
     [
         (
             Topics(words=("hot",), not_topics=("Tea or Food",)),
-            "excluded by not the topic my:Tea or my:Food",
+            "excluded by the topic my:Tea or my:Food",
             "my:Soup ⊑ my:Food; “soup” in rss:title names my:Soup",
         ),
         (
             Topics(("Food",), not_words=("cold", "very hot or warm")),
-            "excluded by not the word “very hot” or “warm”",
+            "excluded by the word “very hot” or “warm”",
             "“very hot” is in rss:title",
         ),
     ],
@@ -359,7 +359,7 @@ def test_lines(tmp_path: Path) -> None:
         "2 (b): a subscription by topics and words has no field `not-word`. "
         "There are id, topics, words, not-topics, not-words, match, comment.",
         "3 (c): the ontology has no term called 'Soop'. Is my:Soup meant?",
-        '4 (d): the field `words` is not a list of strings. Write "words": ["…", "…"].',
+        '4 (d): the field `words` is not a list of strings. Write ["…", "…"].',
         "5 (e): the field `match` is neither `all` nor `any`. Write `all` or `any`.",
         '6: the field `id` is missing. Write {"id": "…", "query": "…"} on one line.',
     ]
@@ -386,6 +386,7 @@ def test_tables(tmp_path: Path) -> None:
         ("a = 1\nb : 2", ":2:3: not TOML: Expected '='"),
         ("a = 1", ": the file has no [[subscription]]"),
         ("subscription = 1", ": `subscription` is not an array of tables"),
+        ("[[subscription]]\nid = 'a'\nnot-words = 'b'", ":1 (a): no topic and no word is given"),
     ],
 )
 def test_invalid_toml_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_declared_taxonomies_are_stated(tmp_path: Path) -> None:
 def test_a_rule_that_is_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "r.rq"
     path.write_bytes(b"# caf\xe9")
-    with pytest.raises(OntologyError, match=r"r\.rq: not UTF-8 at byte 5\. Save"):
+    with pytest.raises(OntologyError, match=r"r\.rq:1:6: not UTF-8\. Save"):
         read(path)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import NamedNode
 
-from semantic.errors import OnProblem, OntologyError, Place, Problem
+from semantic.errors import GraphMatchError, OnProblem, Place, Problem
 from semantic.ontology.csv_tables import read_csv
 from semantic.ontology.synonyms import SynonymRow, SynonymRows, read_synonyms
 
@@ -62,5 +62,5 @@ def test_that_bad_rows_are_reported_and_passed_over(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_read(name: str, text: str | bytes, what: str, tmp_path: Path) -> None:
-    with pytest.raises(OntologyError, match=what):
+    with pytest.raises(GraphMatchError, match=what):
         read(write(tmp_path / name, text), unexpected)

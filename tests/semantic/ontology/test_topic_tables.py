@@ -110,8 +110,8 @@ def test_every_bad_row_is_reported_and_the_rest_is_used(tmp_path: Path) -> None:
         (4, "the row has more fields than the first line"),
         (2, "the row has no topic"),
         (3, "'English' is not a language tag, such as `en`"),
-        (5, "the broader topic 'Food' is the name of no terms"),
-        (6, "the broader topic 'Bank' is the name of 2 terms"),
+        (5, "no topic is called 'Food'"),
+        (6, "2 topics are called 'Bank'"),
     ]
     assert {problem.where.source for problem in problems} == {str(tmp_path / "topics.csv")}
     assert all(problem.remedy for problem in problems)
@@ -171,7 +171,7 @@ def test_texts_with_control_characters(tmp_path: Path) -> None:
     found = load(tmp_path, table, problems).concepts
     assert {topic("Tea"), topic("Rice")} == {one for one in found if "topic:" in str(one)}
     assert [problem.where.line for problem in problems] == [2, 4]
-    assert all("a line break or another control" in problem.what for problem in problems)
+    assert all("a control character, such as a tab" in problem.what for problem in problems)
 
 
 def test_proper_names(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_proper_names(tmp_path: Path) -> None:
     assert {label.text for label in labels if label.is_proper} == {"Turkey"}
     assert "Bread" in {label.text for label in labels}
     assert [str(one.where)[-5:] + one.what for one in problems] == [
-        "csv:4the proper name is 'maybe', not yes or no"
+        "csv:4`proper_name` is 'maybe', but must be yes or no"
     ]
 
 
@@ -192,3 +192,40 @@ def test_a_topic_is_displayed_by_its_name(tmp_path: Path) -> None:
     assert names.shown(topic("Events%2C%20tourism%2F%E2%82%AC")) == "Events, tourism/€"
     assert names.shown(topic("Law")) == "Law"
     assert names.shown(NAMES) == "news:Politics"
+
+
+@pytest.mark.parametrize("tag", ["xx-12", "en-x", "en-1", "en-a", "English", "e"])
+def test_a_tag_that_is_no_language_tag_is_reported(tag: str, tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    load(tmp_path, f"topic,label,language\nSoup,soup,{tag}\n", problems)
+    assert [one.what for one in problems] == [f"{tag!r} is not a language tag, such as `en`"]
+
+
+def test_a_broader_topic_in_another_case(tmp_path: Path) -> None:
+    table = "topic,label,broader\nClimate,climate change,\nCarbon,,climate\n"
+    parents = load(tmp_path, table).concepts.parents
+    assert parents(topic("Carbon")) == (topic("Climate"),)
+
+
+def test_a_byte_far_from_the_beginning_that_is_not_utf8(tmp_path: Path) -> None:
+    table = b"\xef\xbb\xbftopic\n" + 20_000 * "€\n".encode() + b"ab\xe9\n"
+    with pytest.raises(OntologyError, match="csv:20002:3: not UTF-8"):
+        load(tmp_path, table)
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    with pytest.raises(OntologyError, match="csv:2: two columns are called `label`"):
+        load(tmp_path, "\ntopic,label,Label\nSoup,soup,Suppe\n")
+
+
+def test_empty_lines_before_the_names_of_columns(tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    ontology = load(tmp_path, "\n;;\n \ntopic;label;language\nSoup;Suppe;de\n;x;\n", problems)
+    assert labels(ontology, topic("Soup"), "prefLabel") == [Literal("Suppe", language="de")]
+    assert [problem.where.line for problem in problems] == [6]
+
+
+def test_any_text_in_angle_brackets_is_an_iri(tmp_path: Path) -> None:
+    iris = ["tag:e@example.org,2025:a", "mailto:a@example.org", "did:example:1"]
+    concepts = load(tmp_path, "topic\n" + "".join(f'"<{iri}>"\n' for iri in iris)).concepts
+    assert set(map(NamedNode, iris)) <= set(concepts)
