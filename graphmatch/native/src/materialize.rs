@@ -342,7 +342,8 @@ impl Materializer<'_> {
     fn run(&mut self, graph: &mut Graph, most: usize, cache: &mut MaterializationCache) -> bool {
         let Compiler { ontology, terms, .. } = self.compiler;
         let mut number = 0;
-        while number < graph.triples.len() && graph.triples.len() < most {
+        let is_over = || self.compiler.watch.is_over();
+        while number < graph.triples.len() && graph.triples.len() < most && !is_over() {
             let triple = graph.triples[number];
             if self.needs_restart(triple, graph) {
                 number = 0;
@@ -363,12 +364,9 @@ impl Materializer<'_> {
                     }
                 }
             }
-            if self.compiler.watch.is_over() {
-                return false;
-            }
             number += 1;
         }
-        true
+        number == graph.triples.len()
     }
 
     /// Returns true if a triple of schema requires another pass over all triples: to join them, or to

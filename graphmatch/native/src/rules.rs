@@ -251,7 +251,7 @@ prp-spo2: L has_path L, L rest M | => M has_path M
 prp-spo2: L has_path L, L first P, L rest nil | X P Y => X L Y
 prp-spo2: L has_path L, L first P, L rest M | X P Y, Y M Z => X L Z
 prp-pdw: P disjoint_property Q | X P Y, X Q Y => X contradiction Y
-prp-adp: D type_ all_disjoint_properties, D members L, M list_of L, N list_of L, M first P, N first Q | X P Y, X Q Y => M contradiction N distinct
+prp-adp: M first P, N first Q, D members L, D type_ all_disjoint_properties, M list_of L, N list_of L | X P Y, X Q Y => M contradiction N distinct
 prp-key: C has_key L | X L Y, X type_ C, Y type_ C => X same_as Y
 prp-key: C has_key L | => L has_keys L
 prp-key: L has_keys L, L rest M | => M has_keys M
@@ -279,7 +279,7 @@ cls-maxqc3: C on_property P, C max_qualified_cardinality one, C on_class D | X P
 cls-maxqc4: C on_property P, C max_qualified_cardinality one, C on_class thing | X P A, X P B, X type_ C => A same_as B
 cls-oo: C one_of L, L item X | => X type_ C
 cax-dw: A disjoint_with B | X type_ A, X type_ B => X contradiction X
-cax-adc: M list_of L, D members L, D type_ all_disjoint_classes, M first A | X type_ A => X L M
+cax-adc: M first A, M list_of L, D members L, D type_ all_disjoint_classes | X type_ A => X L M
 cax-adc: D members L, D type_ all_disjoint_classes | X L M, X L N => M contradiction N distinct
 scm-cls: C type_ owl_class | => C sub_class thing
 scm-eqc2: A sub_class B, B sub_class A | => A equivalent_class B
@@ -288,11 +288,11 @@ scm-dom1: P domain A, A sub_class B | => P domain B
 scm-dom2: P domain A, Q sub_property P | => Q domain A
 scm-rng1: P range A, A sub_class B | => P range B
 scm-rng2: P range A, Q sub_property P | => Q range A
-scm-hv: A has_value Y, A on_property P, P sub_property Q, B has_value Y, B on_property Q | => A sub_class B
+scm-hv: P sub_property Q, A has_value Y, A on_property P, B has_value Y, B on_property Q | => A sub_class B
 scm-svf1: A filler D, A some_values_from E, A on_property P, B some_values_from D, B on_property P | => A sub_class B
-scm-svf2: A some_values_from D, A on_property P, P sub_property Q, B some_values_from D, B on_property Q | => A sub_class B
+scm-svf2: P sub_property Q, A some_values_from D, A on_property P, B some_values_from D, B on_property Q | => A sub_class B
 scm-avf1: A filler D, A all_values_from E, A on_property P, B all_values_from D, B on_property P | => A sub_class B
-scm-avf2: A all_values_from D, A on_property Q, P sub_property Q, B all_values_from D, B on_property P | => A sub_class B
+scm-avf2: P sub_property Q, A all_values_from D, A on_property Q, B all_values_from D, B on_property P | => A sub_class B
 scm-svf1: A some_values_from D | => A filler D
 scm-avf1: A all_values_from D | => A filler D
 scm-svf1: A filler D, D sub_class E | => A filler E
@@ -396,9 +396,13 @@ pub fn solve<'a>(
         return;
     }
     let key = |number: usize| instance(rule.premises[number], bindings);
-    let unknown = |number: &usize| key(*number).iter().filter(|&&term| term == ANY).count();
+    // A premise comes early if it has few unknown terms, is schema, and its subject is known.
+    let cost = |number: &usize| {
+        let [s, p, o] = key(*number).map(|term| usize::from(term == ANY));
+        (s + 2 * p + o, *number >= rule.schema, s)
+    };
     let numbers = (0..rule.premises.len()).filter(|number| left >> number & 1 == 1);
-    let Some(next) = numbers.min_by_key(unknown) else { return call(bindings, is_own) };
+    let Some(next) = numbers.min_by_key(cost) else { return call(bindings, is_own) };
     for (triple, own) in look(next, key(next)) {
         let mut bindings = *bindings;
         if bind(rule.premises[next], triple, &mut bindings) {
