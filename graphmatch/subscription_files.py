@@ -230,9 +230,13 @@ class _Reader:
         has_where = "where" in row and not is_query
         id = _field(row, "id", place, remedy)
         comment = _field({"comment": "", **row}, "comment", place, remedy)
-        if has_where and (unknown := row.keys() - {"id", "where", "comment"}):
+        form = "where" if has_where else "query"
+        unknown = row.keys() - {"id", form, "comment"}
+        if is_query:  # Other fields of queries may be the user's own.
+            unknown &= {"where", "match", *TEXT_KEYS}
+        if (is_query or has_where) and unknown:
             what = f"there is no field {min(unknown)!r}"
-            remedy = "A subscription has the fields id, where and comment."
+            remedy = f"A subscription has the fields id, {form} and comment."
             raise InputError(Problem(what, replace(place, item=id), remedy))
         try:
             if is_query:

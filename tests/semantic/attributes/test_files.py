@@ -56,6 +56,15 @@ def test_rows_with_faults_are_passed_over(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("field", ["where", "words", "not-topics", "match"])
+def test_a_query_excludes_topics_and_constraints(tmp_path: Path, field: str) -> None:
+    told: list[Problem] = []
+    path = written(tmp_path / "s.jsonl", [{"id": "q", "query": "ASK { ?x a ?y }", field: "all"}])
+    assert list(read_subscriptions(path, on_problem=told.append)) == []
+    assert told[0].what == f"there is no field {field!r}"
+    assert "id, query and comment" in told[0].remedy
+
+
 def test_nothing_is_lost_silently(tmp_path: Path) -> None:
     path = written(tmp_path / "s.jsonl", [5])
     with pytest.warns(ProblemWarning, match="not a JSON object"):
