@@ -11,7 +11,6 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -44,35 +43,41 @@ def read_csv(path: Path, on_problem: OnProblem) -> CsvTable:
     """
     rows: dict[int, dict[str, str]] = {}
     line = 1
-    text = decoded(path.read_bytes(), str(path))
-    head = StringIO(text.lstrip(), newline="").readline()
-    separator = max(",;\t", key=head.count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        first = next((fields for fields in reader if "".join(fields).strip()), ())
-        names = [name.strip().lower() for name in first]
-        columns = {name: n for n, name in enumerate(names) if name in _COLUMNS}
-        for name in columns:
-            if names.count(name) > 1:
-                what, remedy = f"two columns are called `{name}`", "Rename or remove one of them."
-                raise OntologyError(Problem(what, Place(str(path), reader.line_num), remedy))
-        line = reader.line_num + 1
-        for fields in reader:
-            begin, line = line, reader.line_num + 1
-            fields += [""] * (len(names) - len(fields))
-            row = {name: fields[n].strip() for name, n in columns.items()}
-            place = Place(str(path), begin)
-            if len(fields) > len(names):
-                on_problem(Problem("the row has more fields than the first line", place, _MORE))
-            elif _CONTROL.search("".join(row.values())):
-                what = "a text has a control character, such as a tab or a line break"
-                on_problem(Problem(what, place, _UNCLOSED))
-            elif any(row.values()):
-                rows[begin] = row
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            head = next((text for text in file if text.strip()), "")
+            file.seek(0)
+            reader = csv.reader(file, delimiter=max(",;\t", key=head.count), strict=True)
+            first = next((fields for fields in reader if "".join(fields).strip()), ())
+            names = [name.strip().lower() for name in first]
+            columns = {name: n for n, name in enumerate(names) if name in _COLUMNS}
+            for name in columns:
+                if names.count(name) > 1:
+                    what, remedy = (
+                        f"two columns are called `{name}`",
+                        "Rename or remove one of them.",
+                    )
+                    raise OntologyError(Problem(what, Place(str(path), reader.line_num), remedy))
+            line = reader.line_num + 1
+            for fields in reader:
+                begin, line = line, reader.line_num + 1
+                fields += [""] * (len(names) - len(fields))
+                row = {name: fields[n].strip() for name, n in columns.items()}
+                place = Place(str(path), begin)
+                if len(fields) > len(names):
+                    on_problem(Problem("the row has more fields than the first line", place, _MORE))
+                elif _CONTROL.search("".join(row.values())):
+                    what = "a text has a control character, such as a tab or a line break"
+                    on_problem(Problem(what, place, _UNCLOSED))
+                elif any(row.values()):
+                    rows[begin] = row
     except csv.Error as error:
         what = f"not CSV: {error}, in the row that begins here"
         remedy = "Add or remove a quotation mark, or save the table as CSV again."
         raise OntologyError(Problem(what, Place(str(path), line=line), remedy)) from error
+    except UnicodeDecodeError:
+        decoded(path.read_bytes(), str(path))  # Its error has the place.
+        raise
     return CsvTable(str(path), frozenset(columns), rows)
 
 

@@ -43,7 +43,7 @@ def test_a_client_publishes_and_reads(live_broker: LiveBroker) -> None:
     made = client.subscribe(**texts)
     shown = client.subscription(made.id, made.ticket)
     assert shown["definition"] == {key.replace("_", "-"): text for key, text in texts.items()}
-    assert shown["name"] == "Energy or Climate, not Sport, not (coal or oil)"
+    assert shown["name"] == "(Energy or Climate), not Sport, not (coal or oil)"
     made = client.subscribe(query=ALL)
     said = client.publish("<urn:a> a <urn:C> .", "text/turtle", id="urn:p")
     assert [one.id for one in said.publications] == ["urn:p"]
