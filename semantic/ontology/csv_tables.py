@@ -51,14 +51,12 @@ def read_csv(path: Path, on_problem: OnProblem) -> CsvTable:
             first = next((fields for fields in reader if "".join(fields).strip()), ())
             names = [name.strip().lower() for name in first]
             columns = {name: n for n, name in enumerate(names) if name in _COLUMNS}
+            line = reader.line_num
             for name in columns:
                 if names.count(name) > 1:
-                    what, remedy = (
-                        f"two columns are called `{name}`",
-                        "Rename or remove one of them.",
-                    )
-                    raise OntologyError(Problem(what, Place(str(path), reader.line_num), remedy))
-            line = reader.line_num + 1
+                    what, place = f"two columns are called `{name}`", Place(str(path), line)
+                    raise OntologyError(Problem(what, place, "Rename or remove one of them."))
+            line += 1
             for fields in reader:
                 begin, line = line, reader.line_num + 1
                 fields += [""] * (len(names) - len(fields))

@@ -29,6 +29,7 @@ use crate::ontology::{CLASS, LEADS, MAPPING, OWN, Ontology, TOPIC};
 use crate::rules::{Bindings, Condition, Rule, VARIABLES, bind, instance, solve};
 use crate::schema::{is_reserved, is_resource};
 use crate::triples::Triple;
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 
 /// Maximum number of compiled rules in a cache.
@@ -84,16 +85,17 @@ impl MaterializationCache {
         [property, object]: [Id; 2],
         omitted: usize,
     ) -> &[Compiled] {
-        let key = [property, object, omitted as Id];
-        if !self.compiled.contains_key(&key) {
-            let rules = compiler.compile([property, object], omitted, &mut self.useful);
-            if compiler.watch.is_over() {
-                return &[];
+        match self.compiled.entry([property, object, omitted as Id]) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let rules = compiler.compile([property, object], omitted, &mut self.useful);
+                if compiler.watch.is_over() {
+                    return &[];
+                }
+                self.size += rules.len() + 8;
+                place.insert(rules)
             }
-            self.size += rules.len() + 8;
-            self.compiled.insert(key, rules);
         }
-        &self.compiled[&key]
     }
 }
 
@@ -239,10 +241,10 @@ impl Compiler<'_> {
                 return true;
             }
             self.each_rule(current, true, omitted, |_, following, _| {
-                if !seen.contains_key(&following) {
-                    seen.insert(following, current);
+                seen.entry(following).or_insert_with(|| {
                     agenda.push(following);
-                }
+                    current
+                });
             });
             if self.watch.is_over() {
                 return false;
@@ -338,12 +340,11 @@ struct Materializer<'a> {
 }
 
 impl Materializer<'_> {
-    /// Returns false if the time was over.
+    /// Returns whether all triples were tried.
     fn run(&mut self, graph: &mut Graph, most: usize, cache: &mut MaterializationCache) -> bool {
-        let Compiler { ontology, terms, .. } = self.compiler;
+        let Compiler { ontology, terms, watch, .. } = self.compiler;
         let mut number = 0;
-        let is_over = || self.compiler.watch.is_over();
-        while number < graph.triples.len() && graph.triples.len() < most && !is_over() {
+        while number < graph.triples.len() && graph.triples.len() < most && !watch.is_over() {
             let triple = graph.triples[number];
             if self.needs_restart(triple, graph) {
                 number = 0;

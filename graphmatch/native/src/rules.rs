@@ -147,9 +147,9 @@ pub type Bindings = [Id; VARIABLES];
 pub struct Rule {
     /// The name in explanations.
     pub name: &'static str,
-    /// The premises of schema, then those of data.
+    /// The schema premises, then the data premises.
     pub premises: Vec<Pattern>,
-    /// The number of premises of schema.
+    /// The number of schema premises.
     pub schema: usize,
     pub conclusion: Pattern,
     pub condition: Condition,
@@ -158,7 +158,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The premises of data.
+    /// The data premises.
     pub fn data(&self) -> &[Pattern] {
         &self.premises[self.schema..]
     }
@@ -196,7 +196,7 @@ pub enum Condition {
 
 use Condition::{Distinct, InPublication, None as Always, Transitive, Unreserved};
 
-/// The rules of RDFS, of SKOS and for equivalent terms: premises of schema, `|`, premises of data,
+/// The rules of RDFS, of SKOS and for equivalent terms: schema premises, `|`, data premises,
 /// and the conclusion. A capital letter is a variable; other terms are those of [`Vocabulary`].
 const RDFS: [(&str, &str, &str, Condition); 20] = [
     ("rdfs2", "A domain B | X A Y", "X type_ B", Always),
